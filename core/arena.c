@@ -1,0 +1,647 @@
+// Segments, slabs and runs: see core/arena.h.
+//
+// Invariants (hz_arena_check):
+//   free & ~dirty reads as zero; dirty is a subset of free, but for slabs that are just being purged
+//   a segment is in the bucket of the longest run of its free word, or in none when that is empty
+//   a segment is in the purge queue exactly if it has dirty slabs
+#include "core/arena.h"
+
+#include <string.h>
+
+#include "core/counter.h"
+#include "core/lock.h"
+#include "core/meta.h"
+#include "core/misuse.h"
+#include "core/os.h"
+
+enum {
+  BUCKETS = 7,      // longest free run of 1, 2, 4 .. 64 slabs
+  BUCKET_TRIES = 8, // segments of a bucket that may, but need not, have room: look at this many
+};
+
+// What a segment is: one byte each, so that a foreign address is refused by one load.
+enum segment_kind { KIND_NONE, KIND_LINE, KIND_LARGE, KIND_LARGE_REST, KIND_LOST };
+
+struct hz_segment {
+  struct hz_segment *next, *prev;             // of its bucket
+  struct hz_segment *purge_next, *purge_prev; // of the queue, oldest first
+  uint64_t free, dirty;                       // a bit per slab
+  uint64_t dirty_since_ms;
+  uint64_t purging; // slabs held back while their pages are being given back
+  uint32_t index;
+  int8_t bucket; // -1: nothing free
+  bool queued;
+  struct hz_run runs[HZ_SEGMENT_SLABS];
+};
+static_assert(sizeof(struct hz_run) <= 64, "a run's record is one cache line");
+
+struct hz_arena_range hz_arena;
+
+static struct {
+  struct hz_lock lock;
+  bool reserved; // the whole range is ours; otherwise segments are claimed one by one
+  size_t segment_count;
+  size_t first_free; // no free segment below
+  size_t top;        // none in use from here on
+  size_t table_bytes;
+  uint8_t *kind; // tables over all segments: read freely, written under the lock
+  void **record; // KIND_LINE: its hz_segment; KIND_LARGE: the block's record
+  size_t kind_committed, record_committed; // segments whose rows are writable
+  struct hz_segment *buckets[BUCKETS];
+  struct hz_segment *purge_oldest, *purge_newest;
+  struct hz_segment *spare; // records of given-back segments
+  uint64_t segments_in_use, large_segments, run_slabs, dirty_slabs;
+} arena;
+
+// ---- Bits --------------------------------------------------------------------------------------
+
+// The low bits of a run: n ones. n: 1..64.
+static uint64_t ones(unsigned n) {
+  return n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1;
+}
+
+// Bits from which n set bits follow one another.
+static uint64_t starts_of(uint64_t word, unsigned n) {
+  for (unsigned have = 1; have < n;) {
+    const unsigned step = have < n - have ? have : n - have;
+    word &= word >> step;
+    have += step;
+  }
+  return word;
+}
+
+static uint64_t aligned_starts(uint64_t word, unsigned n, unsigned align_slabs) {
+  uint64_t mask = 0;
+  if (align_slabs == 1)
+    mask = ~UINT64_C(0);
+  else
+    for (unsigned i = 0; i < HZ_SEGMENT_SLABS; i += align_slabs) mask |= UINT64_C(1) << i;
+  return starts_of(word, n) & mask;
+}
+
+// log2 of the longest run of set bits; -1 for none.
+static int bucket_of(uint64_t word) {
+  if (word == 0) return -1;
+  int bucket = 0;
+  for (unsigned n = 1; n < 64; n *= 2) {
+    word &= word >> n;
+    if (word == 0) break;
+    bucket++;
+  }
+  return bucket;
+}
+
+// ---- Lists (all under the lock) ----------------------------------------------------------------
+
+static void bucket_remove(struct hz_segment *s) {
+  if (s->bucket < 0) return;
+  if (s->prev != NULL)
+    s->prev->next = s->next;
+  else
+    arena.buckets[s->bucket] = s->next;
+  if (s->next != NULL) s->next->prev = s->prev;
+  s->bucket = -1;
+}
+
+static void bucket_update(struct hz_segment *s) {
+  const int bucket = bucket_of(s->free);
+  if (bucket == s->bucket) return;
+  bucket_remove(s);
+  if (bucket < 0) return;
+  s->prev = NULL;
+  s->next = arena.buckets[bucket];
+  if (s->next != NULL) s->next->prev = s;
+  arena.buckets[bucket] = s;
+  s->bucket = (int8_t)bucket;
+}
+
+static void purge_remove(struct hz_segment *s) {
+  if (!s->queued) return;
+  if (s->purge_prev != NULL)
+    s->purge_prev->purge_next = s->purge_next;
+  else
+    arena.purge_oldest = s->purge_next;
+  if (s->purge_next != NULL)
+    s->purge_next->purge_prev = s->purge_prev;
+  else
+    arena.purge_newest = s->purge_prev;
+  s->queued = false;
+}
+
+static void purge_append(struct hz_segment *s) {
+  if (s->queued) return;
+  s->purge_next = NULL;
+  s->purge_prev = arena.purge_newest;
+  if (s->purge_prev != NULL)
+    s->purge_prev->purge_next = s;
+  else
+    arena.purge_oldest = s;
+  arena.purge_newest = s;
+  s->queued = true;
+  s->dirty_since_ms = hz_os.now_ms();
+}
+
+static void set_dirty(struct hz_segment *s, uint64_t dirty) {
+  arena.dirty_slabs += (uint64_t)__builtin_popcountll(dirty);
+  arena.dirty_slabs -= (uint64_t)__builtin_popcountll(s->dirty);
+  s->dirty = dirty;
+  if (dirty != 0)
+    purge_append(s);
+  else
+    purge_remove(s);
+}
+
+// ---- Segments (all under the lock) -------------------------------------------------------------
+
+static void *segment_base(size_t index) {
+  return (void *)(hz_arena.base + (index << HZ_SEGMENT_SHIFT));
+}
+
+// Makes the rows of segments below `count` writable in a table of rows of `row_bytes`.
+static bool table_commit(void *table, size_t row_bytes, size_t *committed, size_t count) {
+  if (count <= *committed) return true;
+  char *const start = table;
+  const size_t from = hz_align_down(*committed * row_bytes, hz_page_bytes);
+  const size_t to = hz_align_up(count * row_bytes, hz_page_bytes);
+  if (!hz_os.commit(start + from, to - from)) return false;
+  *committed = hz_min(to / row_bytes, arena.segment_count);
+  return true;
+}
+
+static bool tables_commit(size_t count) {
+  return table_commit(arena.kind, sizeof *arena.kind, &arena.kind_committed, count) &&
+         table_commit(arena.record, sizeof *arena.record, &arena.record_committed, count);
+}
+
+static void set_kind(size_t index, size_t count, enum segment_kind kind) {
+  for (size_t i = index; i < index + count; i++) {
+    // A large block's rest says nothing of its own: only the first segment has a record.
+    __atomic_store_n(&arena.kind[i], i == index || kind != KIND_LARGE ? kind : KIND_LARGE_REST,
+                     __ATOMIC_RELAXED);
+  }
+  if (kind == KIND_NONE)
+    arena.first_free = hz_min(arena.first_free, index);
+  else
+    arena.top = hz_max(arena.top, index + count);
+}
+
+static uint8_t kind_of(size_t index) {
+  return __atomic_load_n(&arena.kind[index], __ATOMIC_RELAXED);
+}
+
+// The address space of free segments becomes ours. Where the range is not reserved as a whole, a
+// place that somebody else uses is marked and avoided from then on.
+static bool claim_segments(size_t index, size_t count) {
+  if (arena.reserved) return true;
+  if (hz_os.claim(segment_base(index), count << HZ_SEGMENT_SHIFT)) return true;
+  return false;
+}
+
+static void abandon_segments(size_t index, size_t count) {
+  if (!arena.reserved) hz_os.abandon(segment_base(index), count << HZ_SEGMENT_SHIFT);
+}
+
+// The first of `count` free segments in a row at or after `from`; segment_count: none.
+static size_t find_segments(size_t from, size_t count, size_t align_segments) {
+  size_t start = hz_align_up(from, align_segments);
+  for (size_t i = start; start + count <= arena.segment_count;) {
+    if (i == start + count || i >= arena.top) return start;
+    if (kind_of(i) != KIND_NONE)
+      i = start = hz_align_up(i + 1, align_segments);
+    else
+      i++;
+  }
+  return arena.segment_count;
+}
+
+// Free segments that are now ours, not committed, kind not yet set; segment_count: none.
+static size_t take_segments_locked(size_t count, size_t align_segments) {
+  while (arena.first_free < arena.top && kind_of(arena.first_free) != KIND_NONE) arena.first_free++;
+  size_t index = arena.first_free;
+  // Each failed claim moves on; a process full of foreign mappings is not searched for ever.
+  for (int tries = 0; tries < 64; tries++) {
+    index = find_segments(index, count, align_segments);
+    if (index >= arena.segment_count || !tables_commit(index + count)) break;
+    if (claim_segments(index, count)) return index;
+    index += count;
+  }
+  return arena.segment_count;
+}
+
+static struct hz_segment *segment_record(void) {
+  struct hz_segment *s = arena.spare;
+  if (s != NULL)
+    arena.spare = s->next;
+  else
+    s = hz_meta_take(sizeof *s);
+  if (s != NULL) memset(s, 0, sizeof *s);
+  return s;
+}
+
+static struct hz_segment *segment_open(void) {
+  struct hz_segment *s = segment_record();
+  if (s == NULL) return NULL;
+  const size_t index = take_segments_locked(1, 1);
+  if (index >= arena.segment_count || !hz_os.commit(segment_base(index), HZ_SEGMENT_BYTES)) {
+    if (index < arena.segment_count) abandon_segments(index, 1);
+    s->next = arena.spare;
+    arena.spare = s;
+    hz_count(HZ_COUNT_os_failures, 1);
+    return NULL;
+  }
+  hz_count(HZ_COUNT_committed, HZ_SEGMENT_BYTES);
+  s->index = (uint32_t)index;
+  s->bucket = -1;
+  s->free = ~UINT64_C(0);
+  __atomic_store_n(&arena.record[index], s, __ATOMIC_RELEASE);
+  set_kind(index, 1, KIND_LINE);
+  arena.segments_in_use++;
+  bucket_update(s);
+  return s;
+}
+
+// ---- Runs --------------------------------------------------------------------------------------
+
+static struct hz_run *run_in(struct hz_segment *s, unsigned slabs, unsigned align_slabs) {
+  // Slabs that have pages already come first: they cost no fault, and others stay untouched.
+  uint64_t starts = aligned_starts(s->dirty, slabs, align_slabs);
+  if (starts == 0) starts = aligned_starts(s->free, slabs, align_slabs);
+  if (starts == 0) return NULL;
+  const unsigned first = (unsigned)__builtin_ctzll(starts);
+  const uint64_t bits = ones(slabs) << first;
+  struct hz_run *run = &s->runs[first];
+  run->zero = (s->dirty & bits) == 0;
+  run->base = (char *)segment_base(s->index) + ((size_t)first << HZ_SLAB_SHIFT);
+  run->slabs = (uint8_t)slabs;
+  for (unsigned i = 0; i < slabs; i++) s->runs[first + i].lead = (uint8_t)first;
+  s->free &= ~bits;
+  set_dirty(s, s->dirty & ~bits);
+  bucket_update(s);
+  arena.run_slabs += slabs;
+  return run;
+}
+
+static struct hz_run *take_locked(unsigned slabs, unsigned align_slabs) {
+  const unsigned lowest = hz_log2_floor(slabs);
+  for (unsigned b = lowest; b < BUCKETS; b++) {
+    int tries = BUCKET_TRIES;
+    for (struct hz_segment *s = arena.buckets[b]; s != NULL && tries-- > 0; s = s->next) {
+      struct hz_run *run = run_in(s, slabs, align_slabs);
+      if (run != NULL) return run;
+    }
+  }
+  struct hz_segment *s = segment_open();
+  return s == NULL ? NULL : run_in(s, slabs, align_slabs);
+}
+
+struct hz_run *hz_arena_take(unsigned slabs, size_t align) {
+  HZ_ASSERT(slabs >= 1 && slabs <= HZ_SEGMENT_SLABS && align <= HZ_SEGMENT_BYTES);
+  const unsigned align_slabs = align <= HZ_SLAB_BYTES ? 1 : (unsigned)(align >> HZ_SLAB_SHIFT);
+  hz_lock(&arena.lock);
+  struct hz_run *run = take_locked(slabs, align_slabs);
+  hz_unlock(&arena.lock);
+  return run;
+}
+
+static struct hz_segment *segment_of_run(const struct hz_run *run) {
+  return arena.record[((uintptr_t)run->base - hz_arena.base) >> HZ_SEGMENT_SHIFT];
+}
+
+static void give_bits(struct hz_segment *s, uint64_t bits) {
+  s->free |= bits;
+  set_dirty(s, s->dirty | bits);
+  bucket_update(s);
+  arena.run_slabs -= (uint64_t)__builtin_popcountll(bits);
+}
+
+static void give_locked(struct hz_run *run) {
+  struct hz_segment *s = segment_of_run(run);
+  const uint64_t bits = ones(run->slabs) << run->lead;
+  HZ_CHECK((s->free & bits) == 0);
+  atomic_store_explicit(&run->state, HZ_RUN_NONE, memory_order_relaxed);
+  give_bits(s, bits);
+}
+
+void hz_arena_give(struct hz_run *run) {
+  hz_lock(&arena.lock);
+  give_locked(run);
+  hz_unlock(&arena.lock);
+}
+
+void hz_arena_give_list(struct hz_run *list) {
+  if (list == NULL) return;
+  hz_lock(&arena.lock);
+  while (list != NULL) {
+    struct hz_run *next = list->next;
+    give_locked(list);
+    list = next;
+  }
+  hz_unlock(&arena.lock);
+}
+
+bool hz_arena_resize(struct hz_run *run, unsigned slabs) {
+  bool done = true;
+  hz_lock(&arena.lock);
+  struct hz_segment *s = segment_of_run(run);
+  const unsigned old = run->slabs, first = run->lead;
+  if (slabs < old) {
+    give_bits(s, ones(old - slabs) << (first + slabs));
+  } else if (slabs > old) {
+    const bool inside = first + slabs <= HZ_SEGMENT_SLABS;
+    const uint64_t bits = inside ? ones(slabs - old) << (first + old) : 0;
+    done = inside && (s->free & bits) == bits;
+    if (done) {
+      for (unsigned i = old; i < slabs; i++) s->runs[first + i].lead = (uint8_t)first;
+      s->free &= ~bits;
+      set_dirty(s, s->dirty & ~bits);
+      bucket_update(s);
+      arena.run_slabs += slabs - old;
+    }
+  }
+  if (done) run->slabs = (uint8_t)slabs;
+  hz_unlock(&arena.lock);
+  return done;
+}
+
+struct hz_run *hz_run_of(const void *p) {
+  const size_t slab = hz_slab_of(p);
+  if (slab >= hz_arena.slab_count || kind_of(slab / HZ_SEGMENT_SLABS) != KIND_LINE) return NULL;
+  struct hz_segment *s = __atomic_load_n(
+      (struct hz_segment **)&arena.record[slab / HZ_SEGMENT_SLABS], __ATOMIC_ACQUIRE);
+  struct hz_run *run = &s->runs[s->runs[slab % HZ_SEGMENT_SLABS].lead];
+  return atomic_load_explicit(&run->state, memory_order_relaxed) == HZ_RUN_NONE ? NULL : run;
+}
+
+// ---- Large blocks ------------------------------------------------------------------------------
+
+void *hz_arena_take_segments(size_t count, size_t align, void *record) {
+  const size_t align_segments = hz_max(align >> HZ_SEGMENT_SHIFT, 1);
+  // The base of the range is aligned to a segment, not to more: align addresses, not indices.
+  const size_t slack = align_segments == 1 ? 0 : align_segments;
+  void *base = NULL;
+  hz_lock(&arena.lock);
+  const size_t index = take_segments_locked(count + slack, 1);
+  if (index < arena.segment_count) {
+    const uintptr_t at = hz_align_up((uintptr_t)segment_base(index), hz_max(align, 1));
+    const size_t first = (at - hz_arena.base) >> HZ_SEGMENT_SHIFT;
+    if (first != index) abandon_segments(index, first - index);
+    if (first + count != index + count + slack)
+      abandon_segments(first + count, index + slack - first);
+    __atomic_store_n(&arena.record[first], record, __ATOMIC_RELEASE);
+    set_kind(first, count, KIND_LARGE);
+    arena.large_segments += count;
+    base = (void *)at;
+  }
+  hz_unlock(&arena.lock);
+  return base;
+}
+
+static size_t segment_index(const void *base) {
+  return ((uintptr_t)base - hz_arena.base) >> HZ_SEGMENT_SHIFT;
+}
+
+bool hz_arena_extend_segments(void *base, size_t old_count, size_t new_count) {
+  const size_t from = segment_index(base) + old_count, count = new_count - old_count;
+  hz_lock(&arena.lock);
+  bool done = from + count <= arena.segment_count && tables_commit(from + count) &&
+              find_segments(from, count, 1) == from && claim_segments(from, count);
+  if (done) {
+    for (size_t i = from; i < from + count; i++) set_kind(i, 1, KIND_LARGE_REST);
+    arena.large_segments += count;
+  }
+  hz_unlock(&arena.lock);
+  return done;
+}
+
+void hz_arena_give_segments(void *base, size_t count, bool lost) {
+  const size_t index = segment_index(base);
+  // Outside the lock: the segments are still marked as taken.
+  const bool gone = lost || (arena.reserved ? hz_os.decommit(base, count << HZ_SEGMENT_SHIFT)
+                                            : hz_os.abandon(base, count << HZ_SEGMENT_SHIFT));
+  if (!gone) {
+    // No map count left for the split: the pages go, the address space stays ours and committed.
+    hz_os.purge(base, count << HZ_SEGMENT_SHIFT);
+    hz_count(HZ_COUNT_os_failures, 1);
+  }
+  hz_lock(&arena.lock);
+  set_kind(index, count, lost || (!gone && !arena.reserved) ? KIND_LOST : KIND_NONE);
+  arena.large_segments -= count;
+  hz_unlock(&arena.lock);
+}
+
+void *hz_arena_large_of(const void *p, void **base) {
+  const size_t slab = hz_slab_of(p);
+  if (slab >= hz_arena.slab_count) return NULL;
+  size_t index = slab / HZ_SEGMENT_SLABS;
+  while (index > 0 && kind_of(index) == KIND_LARGE_REST) index--;
+  if (kind_of(index) != KIND_LARGE) return NULL;
+  *base = segment_base(index);
+  return __atomic_load_n(&arena.record[index], __ATOMIC_ACQUIRE);
+}
+
+// ---- Giving back -------------------------------------------------------------------------------
+
+// A segment with nothing in it leaves whole: one call, and its commit charge goes too.
+static void retire_locked(struct hz_segment *s) {
+  const size_t index = s->index;
+  bucket_remove(s);
+  s->free = 0;
+  s->purging = ~UINT64_C(0);
+  hz_unlock(&arena.lock);
+  void *base = segment_base(index);
+  const bool gone = arena.reserved ? hz_os.decommit(base, HZ_SEGMENT_BYTES)
+                                   : hz_os.abandon(base, HZ_SEGMENT_BYTES);
+  if (!gone) hz_os.purge(base, HZ_SEGMENT_BYTES);
+  hz_lock(&arena.lock);
+  s->purging = 0;
+  if (gone) {
+    arena.segments_in_use--;
+    set_kind(index, 1, KIND_NONE);
+    s->next = arena.spare;
+    arena.spare = s;
+  } else { // the map count is used up: keep the segment, clean
+    s->free = ~UINT64_C(0);
+    bucket_update(s);
+  }
+}
+
+// Gives the dirty slabs of one segment back, range by range, without the lock. Returns the calls.
+static unsigned purge_locked(struct hz_segment *s) {
+  const uint64_t bits = s->dirty;
+  s->purging = bits;
+  s->free &= ~bits; // nobody may take them meanwhile
+  set_dirty(s, 0);
+  bucket_update(s);
+  hz_unlock(&arena.lock);
+  unsigned calls = 0;
+  bool clean = true;
+  for (uint64_t left = bits; left != 0;) {
+    const unsigned first = (unsigned)__builtin_ctzll(left);
+    const uint64_t tail = ~(left >> first);
+    const unsigned slabs = tail == 0 ? 64 : (unsigned)__builtin_ctzll(tail);
+    left &= ~(ones(slabs) << first);
+    clean &= hz_os.purge((char *)segment_base(s->index) + ((size_t)first << HZ_SLAB_SHIFT),
+                         (size_t)slabs << HZ_SLAB_SHIFT);
+    calls++;
+  }
+  hz_lock(&arena.lock);
+  s->purging = 0;
+  s->free |= bits;
+  if (!clean) set_dirty(s, s->dirty | bits); // locked memory, perhaps: try again another time
+  bucket_update(s);
+  return calls;
+}
+
+size_t hz_arena_purge(uint64_t now_ms, uint64_t idle_ms, unsigned max_calls, bool *more) {
+  uint64_t slabs = 0;
+  unsigned calls = 0;
+  hz_lock(&arena.lock);
+  // A segment whose pages the kernel will not take comes back to the queue: once round is enough.
+  for (uint64_t n = arena.segments_in_use; n > 0 && calls < max_calls; n--) {
+    struct hz_segment *s = arena.purge_oldest;
+    if (s == NULL || s->dirty_since_ms + idle_ms > now_ms) break;
+    slabs += (uint64_t)__builtin_popcountll(s->dirty);
+    if (s->free == ~UINT64_C(0)) {
+      set_dirty(s, 0);
+      retire_locked(s);
+      calls++;
+    } else {
+      calls += purge_locked(s);
+    }
+  }
+  const struct hz_segment *next = arena.purge_oldest;
+  *more = next != NULL && next->dirty_since_ms + idle_ms <= now_ms;
+  hz_unlock(&arena.lock);
+  if (calls == 0) return 0;
+  hz_count(HZ_COUNT_purged, slabs << HZ_SLAB_SHIFT);
+  hz_count(HZ_COUNT_purge_calls, calls);
+  return slabs << HZ_SLAB_SHIFT;
+}
+
+// The thread that was giving these slabs back does not exist in the child. Whether its system call
+// came before the fork is unknown; committing again is right in both cases.
+static void finish_purge_in_child(struct hz_segment *s) {
+  void *base = segment_base(s->index);
+  if (!hz_os.commit(base, HZ_SEGMENT_BYTES) &&
+      !(hz_os.claim(base, HZ_SEGMENT_BYTES) && hz_os.commit(base, HZ_SEGMENT_BYTES))) {
+    if (s->purging == ~UINT64_C(0)) set_kind(s->index, 1, KIND_LOST);
+    return;
+  }
+  s->free |= s->purging;
+  set_dirty(s, s->dirty | s->purging);
+  s->purging = 0;
+  bucket_update(s);
+}
+
+void hz_arena_fork_child(void) {
+  for (size_t i = 0; i < arena.top; i++) {
+    if (kind_of(i) != KIND_LINE) continue;
+    struct hz_segment *s = arena.record[i];
+    if (s->purging != 0) finish_purge_in_child(s);
+  }
+}
+
+void hz_arena_read_totals(struct hz_arena_totals *out) {
+  hz_lock(&arena.lock);
+  *out = (struct hz_arena_totals){
+      .reserved_bytes = arena.reserved
+                            ? arena.segment_count << HZ_SEGMENT_SHIFT
+                            : (arena.segments_in_use + arena.large_segments) << HZ_SEGMENT_SHIFT,
+      .committed_bytes = arena.segments_in_use << HZ_SEGMENT_SHIFT,
+      .run_bytes = arena.run_slabs << HZ_SLAB_SHIFT,
+      .dirty_bytes = arena.dirty_slabs << HZ_SLAB_SHIFT,
+      .large_segments = arena.large_segments,
+  };
+  hz_unlock(&arena.lock);
+}
+
+// ---- Start and check ---------------------------------------------------------------------------
+
+// Under RLIMIT_AS: a range of addresses, not a mapping. A page is mapped to learn where the kernel
+// puts things, and the range begins far enough below that it is in nobody's way.
+static void *unreserved_base(size_t bytes) {
+  char *probe = hz_os.reserve(hz_page_bytes, hz_page_bytes);
+  if (probe == NULL) return NULL;
+  hz_os.abandon(probe, hz_page_bytes);
+  const uintptr_t distance = bytes + 64 * HZ_GIB;
+  if ((uintptr_t)probe <= distance) return NULL;
+  return (void *)hz_align_down((uintptr_t)probe - distance, HZ_SEGMENT_BYTES);
+}
+
+static void *reserve_range(size_t *bytes) {
+  const size_t limit = hz_os.address_limit();
+  if (limit != 0 && limit < *bytes * 2) {
+    // Large blocks round up to segments: twice the limit, and more, keeps room for that.
+    *bytes = hz_min(*bytes, hz_max(hz_pow2_ceil(limit) * 4, 64 * HZ_MIB));
+    return unreserved_base(*bytes);
+  }
+  arena.reserved = true;
+  for (; *bytes >= 64 * HZ_MIB; *bytes /= 2) {
+    void *base = hz_os.reserve(*bytes, HZ_SEGMENT_BYTES);
+    if (base != NULL) return base;
+  }
+  return NULL;
+}
+
+bool hz_arena_start(size_t reserve_bytes) {
+  size_t bytes = hz_align_up(hz_max(reserve_bytes, 64 * HZ_MIB), HZ_SEGMENT_BYTES);
+  void *base = reserve_range(&bytes);
+  if (base == NULL) return false;
+  arena.segment_count = bytes >> HZ_SEGMENT_SHIFT;
+  const size_t kind_bytes = hz_align_up(arena.segment_count, hz_page_bytes);
+  char *tables = hz_os.reserve_table(kind_bytes + arena.segment_count * sizeof *arena.record);
+  if (tables == NULL) return false;
+  arena.kind = (uint8_t *)tables;
+  arena.record = (void **)(tables + kind_bytes);
+  hz_arena.base = (uintptr_t)base;
+  hz_arena.slab_count = bytes >> HZ_SLAB_SHIFT;
+  hz_locks_register(HZ_RANK_ARENA, &arena.lock, 1, sizeof arena.lock);
+  return true;
+}
+
+void *hz_arena_base(void) {
+  return (void *)hz_arena.base;
+}
+size_t hz_arena_bytes(void) {
+  return hz_arena.slab_count << HZ_SLAB_SHIFT;
+}
+
+static const char *check_segment(const struct hz_segment *s, uint64_t *dirty) {
+  if ((s->dirty & ~s->free) != 0) return "arena: a slab is dirty and not free";
+  if (s->bucket != bucket_of(s->free)) return "arena: a segment is in the wrong bucket";
+  if (s->queued != (s->dirty != 0)) return "arena: the purge queue disagrees with the dirty word";
+  *dirty += (uint64_t)__builtin_popcountll(s->dirty);
+  for (unsigned i = 0; i < HZ_SEGMENT_SLABS;) {
+    const struct hz_run *run = &s->runs[i];
+    const bool taken = ((s->free | s->purging) >> i & 1) == 0;
+    if (!taken) {
+      if (run->state != HZ_RUN_NONE) return "arena: a free slab has a run's state";
+      i++;
+      continue;
+    }
+    if (run->lead != i || run->slabs == 0 || i + run->slabs > HZ_SEGMENT_SLABS)
+      return "arena: a taken slab does not begin a run";
+    if (((s->free | s->purging) & (ones(run->slabs) << i)) != 0)
+      return "arena: a run holds a free slab";
+    for (unsigned k = 1; k < run->slabs; k++)
+      if (s->runs[i + k].lead != i) return "arena: a slab of a run names another lead";
+    i += run->slabs;
+  }
+  return NULL;
+}
+
+const char *hz_arena_check(void) {
+  const char *broken = NULL;
+  uint64_t dirty = 0, segments = 0;
+  hz_lock(&arena.lock);
+  for (size_t i = 0; i < arena.top && broken == NULL; i++) {
+    if (kind_of(i) != KIND_LINE) continue;
+    segments++;
+    broken = check_segment(arena.record[i], &dirty);
+  }
+  if (broken == NULL && dirty != arena.dirty_slabs) broken = "arena: dirty slabs are miscounted";
+  if (broken == NULL && segments != arena.segments_in_use)
+    broken = "arena: segments are miscounted";
+  hz_unlock(&arena.lock);
+  return broken;
+}

@@ -1,0 +1,114 @@
+// One range of addresses from which every block of the process comes.
+//
+//   arena      1 TiB reserved by default, less where limits forbid; "is it ours" is one subtraction
+//              and one compare
+//   segment    4 MiB, committed whole; a byte per segment says what it is
+//   slab       64 KiB, 64 to a segment; free ones are the bits of one word
+//   run        1 to 64 neighbouring slabs of one segment, with a descriptor outside of them
+//   large      whole segments in a row, for one block above 4 MiB (core/large.h)
+//
+// Under RLIMIT_AS nothing is reserved ahead: segments are claimed one by one at their places, so the
+// process keeps the address space that it does not use.
+//
+// Free slabs that have been used keep their pages ("dirty") until they have been idle for
+// purge.idle_ms; hz_arena_purge then gives them back, in batches, from slow paths.
+#ifndef HZ_CORE_ARENA_H
+#define HZ_CORE_ARENA_H
+
+#include "core/base.h"
+
+enum {
+  HZ_SLAB_SHIFT = 16,
+  HZ_SLAB_BYTES = 1 << HZ_SLAB_SHIFT,
+  HZ_SEGMENT_SHIFT = 22,
+  HZ_SEGMENT_BYTES = 1 << HZ_SEGMENT_SHIFT,
+  HZ_SEGMENT_SLABS = 64,
+};
+
+enum hz_run_state {
+  HZ_RUN_NONE,   // not the first slab of a run, or a free slab
+  HZ_RUN_CLASS,  // cut into blocks of one class (core/central.h)
+  HZ_RUN_LIVE,   // one block, in the program's hands
+  HZ_RUN_CACHED, // one block, free, in a thread's run cache
+};
+
+// A run of slabs. Lives outside the slabs, one record per slab, the first slab's is in use.
+struct hz_run {
+  struct hz_run *next, *prev; // in whichever list holds the run
+  uint64_t *free_bits;        // class runs: a bit per block, set = free; core/central.c
+  uint64_t one_word;          // the bitmap of runs of up to 64 blocks
+  void *base;                 // first byte of the first slab
+  uint32_t blocks, free;      // class runs: all, and free in the bitmap
+  uint16_t home;              // class runs: list that wants the run; the line's meaning
+  uint8_t class_id;           // class runs
+  uint8_t slabs;              // 1..64
+  uint8_t lead;               // of every slab: index of its run's first slab in the segment
+  _Atomic uint8_t state;      // enum hz_run_state
+  bool zero;                  // every byte was zero when the run was taken
+  uint8_t first_word;         // class runs: no free bit in a bitmap word below this one
+};
+
+struct hz_segment;
+
+// Read by hot paths; constant after hz_arena_start.
+struct hz_arena_range {
+  uintptr_t base;
+  size_t slab_count;
+};
+extern HZ_HIDDEN struct hz_arena_range hz_arena;
+
+// Takes the address space. reserve_bytes: wanted; halved until it fits. False: not even 64 MiB.
+bool hz_arena_start(size_t reserve_bytes);
+
+void *hz_arena_base(void);
+size_t hz_arena_bytes(void);
+
+// Which slab an address lies in; >= hz_arena.slab_count for addresses that are not ours.
+HZ_FAST size_t hz_slab_of(const void *p) {
+  return ((uintptr_t)p - hz_arena.base) >> HZ_SLAB_SHIFT;
+}
+
+// A run of `slabs` (1..64) whose base is a multiple of align (a power of two, 64 KiB to 4 MiB).
+// state is HZ_RUN_NONE, to be set by the taker. NULL: no memory. Any thread.
+struct hz_run *hz_arena_take(unsigned slabs, size_t align);
+
+// Takes a run back.
+void hz_arena_give(struct hz_run *run);
+
+// Takes a list of runs back (linked by next) under one lock.
+void hz_arena_give_list(struct hz_run *list);
+
+// Lengthens or shortens a run at its end. False: the slabs behind it are not free.
+bool hz_arena_resize(struct hz_run *run, unsigned slabs);
+
+// The run that an address lies in; NULL: none (free slab, large block, not ours). The answer is
+// meaningful to a caller who owns a block there; for others it is a guess for a message.
+struct hz_run *hz_run_of(const void *p);
+
+// Whole segments in a row for a large block; nothing is committed. record: kept for the block.
+// Returns the base, or NULL. align: a power of two.
+void *hz_arena_take_segments(size_t count, size_t align, void *record);
+// The same at a fixed place, behind a large block: true if those segments were free.
+bool hz_arena_extend_segments(void *base, size_t old_count, size_t new_count);
+// Gives segments back, contents and commit included. lost: their addresses were taken by others
+// meanwhile and must never be used again.
+void hz_arena_give_segments(void *base, size_t count, bool lost);
+// The record of the large block whose segments hold p, and the block's base; NULL: none.
+void *hz_arena_large_of(const void *p, void **base);
+
+// Gives dirty slabs that have been idle for idle_ms back to the kernel, at most max_calls system
+// calls. Returns the bytes given back; *more: something due is left.
+size_t hz_arena_purge(uint64_t now_ms, uint64_t idle_ms, unsigned max_calls, bool *more);
+
+// In a forked child, before its locks are released: takes up what other threads were doing.
+void hz_arena_fork_child(void);
+
+struct hz_arena_totals {
+  uint64_t reserved_bytes, committed_bytes, run_bytes, dirty_bytes, large_segments;
+};
+void hz_arena_read_totals(struct hz_arena_totals *out);
+
+// Walks the segments: NULL, or the first broken invariant. Takes the lock.
+const char *hz_arena_check(void);
+
+#endif

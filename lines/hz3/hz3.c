@@ -1,0 +1,202 @@
+// hz3's hot paths and its function table: read this after lines/hz3/hz3_model.h.
+//
+// malloc: size -> class by table, pop the class's magazine, return. free: address -> tag, xor with
+// the heap's tag, push. Everything else is one tail call away.
+#include "lines/hz3/hz3_model.h"
+
+#include <string.h>
+
+#include "core/counter.h"
+#include "core/large.h"
+#include "core/misuse.h"
+#include "core/os.h"
+
+// ---- Blocks above the classes --------------------------------------------------------------------
+
+static void *take_above(size_t align, size_t bytes, bool *zero) {
+  if (bytes > HZ_RUN_BLOCK_MAX_BYTES || align > HZ_RUN_BLOCK_MAX_BYTES)
+    return hz_large_take(bytes, align, zero);
+  struct hz3_heap *heap = hz3_heap_get();
+  const bool ghost = heap == NULL;
+  if (ghost) heap = hz3_ghost_lock();
+  void *p = hz_run_block_take(&heap->runs, bytes, align, zero);
+  if (ghost)
+    hz3_ghost_unlock();
+  else
+    hz3_slow_path_done(heap);
+  return p;
+}
+
+// When the kernel has no more, what lies in caches may do.
+static HZ_SLOW void *alloc_above(size_t align, size_t bytes, bool zeroed) {
+  bool zero = false;
+  void *p = take_above(align, bytes, &zero);
+  if (hz_unlikely(p == NULL) && bytes <= PTRDIFF_MAX) {
+    hz3_trim(0);
+    p = take_above(align, bytes, &zero);
+  }
+  if (hz_unlikely(p == NULL)) return hz_no_memory();
+  if (zeroed && !zero) memset(p, 0, bytes);
+  return p;
+}
+
+static HZ_SLOW void release_above(void *p) {
+  void *base;
+  struct hz_run *run = hz_run_of(p);
+  struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
+  if (large != NULL) {
+    hz_large_give(large, base, p);
+  } else if (run != NULL && run->state != HZ_RUN_CLASS) {
+    struct hz3_heap *heap = hz3_heap_get();
+    const bool ghost = heap == NULL;
+    if (ghost) heap = hz3_ghost_lock();
+    hz_run_block_give(&heap->runs, run, p);
+    if (ghost)
+      hz3_ghost_unlock();
+    else
+      hz3_slow_path_done(heap);
+  } else if (p != NULL) {
+    hz_misuse(HZ_MISUSE_FOREIGN, p, NULL);
+  }
+}
+
+// ---- alloc ---------------------------------------------------------------------------------------
+
+static HZ_SLOW void *alloc_slow(unsigned class_id) {
+  struct hz3_heap *heap = hz3_heap_get();
+  const bool ghost = heap == NULL;
+  if (ghost) heap = hz3_ghost_lock();
+  void *p = hz_magazine_pop(&heap->top[class_id]);
+  if (p == NULL) p = hz3_refill(heap, class_id);
+  if (ghost)
+    hz3_ghost_unlock();
+  else
+    hz3_slow_path_done(heap);
+  return hz_likely(p != NULL) ? p : hz_no_memory();
+}
+
+static HZ_SLOW void *alloc_above_plain(size_t bytes) {
+  return alloc_above(HZ_MIN_ALIGN, bytes, false);
+}
+
+HZ_FAST void *pop_or_refill(unsigned class_id) {
+  // The read-only heaps have no block to pop, so nothing is written through this cast.
+  void *p = hz_magazine_pop(&((struct hz3_heap *)hz3_heap)->top[class_id]);
+  return hz_likely(p != NULL) ? p : alloc_slow(class_id);
+}
+
+HZ_HOT void *hz3_alloc(size_t bytes) {
+  if (hz_likely(bytes <= HZ_CLASS_BY_16_MAX))
+    return pop_or_refill(hz_class_by_16[(bytes + 15) >> 4]);
+  if (hz_likely(bytes <= HZ_CLASS_MAX_BYTES))
+    return pop_or_refill(hz_class_by_256[(bytes + 255) >> 8]);
+  return alloc_above_plain(bytes);
+}
+
+static void *hz3_alloc_zeroed(size_t bytes) {
+  if (hz_unlikely(bytes > HZ_CLASS_MAX_BYTES)) return alloc_above(HZ_MIN_ALIGN, bytes, true);
+  void *p = pop_or_refill(hz_class_of(bytes));
+  return hz_likely(p != NULL) ? memset(p, 0, bytes) : NULL;
+}
+
+static void *hz3_alloc_aligned(size_t align, size_t bytes) {
+  const unsigned class_id = hz_class_of_aligned(align, bytes);
+  if (hz_likely(class_id < HZ_CLASS_COUNT)) return pop_or_refill(class_id);
+  return alloc_above(align, bytes, false);
+}
+
+// ---- release -------------------------------------------------------------------------------------
+
+static HZ_SLOW void release_slow(void *p) {
+  const uint32_t tag = hz3_tag_of(p);
+  if (tag == 0) {
+    release_above(p);
+    return;
+  }
+  struct hz3_heap *heap = hz3_heap_get();
+  const bool ghost = heap == NULL;
+  if (ghost) heap = hz3_ghost_lock();
+  const unsigned class_id = hz3_tag_class(tag);
+  if (hz3_tag_shard(tag) != heap->shard)
+    hz3_release_remote(heap, tag, p);
+  else if (!hz_magazine_push(&heap->top[class_id], p))
+    hz3_overflow(heap, class_id, p);
+  if (ghost) hz3_ghost_unlock();
+}
+
+HZ_HOT void hz3_release(void *p) {
+  const size_t slab = hz_slab_of(p);
+  if (hz_unlikely(slab >= hz_arena.slab_count)) {
+    release_slow(p);
+    return;
+  }
+  struct hz3_heap *heap = (struct hz3_heap *)hz3_heap;
+  const uint32_t tag = atomic_load_explicit(&hz3_tags[slab], memory_order_relaxed);
+  const uint32_t class_id = tag ^ heap->tag;
+  // The read-only heaps' magazines are full as well as empty: nothing is written through the cast.
+  if (hz_unlikely(class_id >= HZ_CLASS_COUNT) ||
+      hz_unlikely(!hz_magazine_push(&heap->top[class_id], p)))
+    release_slow(p);
+}
+
+// ---- the rest of the table -----------------------------------------------------------------------
+
+static size_t hz3_usable_size(void *p) {
+  const uint32_t tag = hz3_tag_of(p);
+  if (hz_likely(tag != 0)) return hz_class_bytes(hz3_tag_class(tag));
+  void *base;
+  const struct hz_run *run = hz_run_of(p);
+  const struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
+  if (run != NULL && run->state == HZ_RUN_LIVE && p == run->base)
+    return (size_t)run->slabs << HZ_SLAB_SHIFT;
+  if (large != NULL && p == base) return hz_large_usable(large);
+  if (p != NULL) hz_misuse(HZ_MISUSE_FOREIGN, p, "asked for its size");
+  return 0;
+}
+
+static void *hz3_resize(void *p, size_t bytes) {
+  const uint32_t tag = hz3_tag_of(p);
+  if (hz_likely(tag != 0)) {
+    const size_t usable = hz_class_bytes(hz3_tag_class(tag));
+    return bytes <= usable && bytes >= usable / 2 ? p : NULL;
+  }
+  void *base;
+  struct hz_run *run = hz_run_of(p);
+  if (run != NULL && run->state == HZ_RUN_LIVE && p == run->base)
+    return hz_run_block_resize(run, bytes) ? p : NULL;
+  struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
+  return large != NULL && p == base ? hz_large_resize(large, bytes) : NULL;
+}
+
+static void hz3_gauges(struct hz_gauges *out) {
+  struct hz_arena_totals arena;
+  uint64_t large_cached, free_bytes = 0, cached = 0;
+  hz_arena_read_totals(&arena);
+  hz_large_read(&out->large_bytes, &out->large_blocks, &large_cached);
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
+    free_bytes += hz_central_free_bytes(c);
+    for (unsigned s = 0; s < hz3_options.shards; s++)
+      cached += (uint64_t)__atomic_load_n(&hz3_shards[s].depots[c].count, __ATOMIC_RELAXED) *
+                hz3_limits[c].capacity * hz_class_bytes(c);
+  }
+  out->reserved_bytes = arena.reserved_bytes;
+  out->committed_bytes = arena.committed_bytes + out->large_bytes + large_cached;
+  out->live_bytes = arena.run_bytes - free_bytes + out->large_bytes;
+  out->cached_bytes = hz_min(cached, out->live_bytes);
+  out->free_bytes = free_bytes + arena.dirty_bytes + large_cached;
+  out->threads = hz_thread_count();
+}
+
+const struct hz_line hz3_line = {
+    .info = &hz3_info,
+    .table = {.alloc = hz3_alloc,
+              .alloc_zeroed = hz3_alloc_zeroed,
+              .alloc_aligned = hz3_alloc_aligned,
+              .release = hz3_release,
+              .usable_size = hz3_usable_size,
+              .resize = hz3_resize},
+    .start = hz3_heaps_start,
+    .trim = hz3_trim,
+    .gauges = hz3_gauges,
+    .check = hz3_check,
+};

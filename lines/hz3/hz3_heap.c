@@ -1,0 +1,158 @@
+// Heaps of hz3: how a thread gets one, what happens to it at the thread's end, and the ghost that
+// serves threads without one.
+#include "lines/hz3/hz3_model.h"
+
+#include <string.h>
+
+#include "core/counter.h"
+#include "core/meta.h"
+
+// A magazine without room and without blocks: empty and full at once, for ever.
+static void *const no_slots[2] = {NULL, HZ_MAGAZINE_FULL};
+#define NO_TOP ((void **)no_slots)
+#define NO_TOPS                                                                                    \
+  { [0 ... HZ_CLASS_COUNT - 1] = NO_TOP }
+
+const struct hz3_heap hz3_empty_heap = {.top = NO_TOPS};
+const struct hz3_heap hz3_dead_heap = {.top = NO_TOPS};
+__thread const struct hz3_heap *hz3_heap = &hz3_empty_heap;
+
+struct hz3_shard hz3_shards[HZ3_MAX_SHARDS];
+struct hz3_limits hz3_limits[HZ_CLASS_COUNT];
+
+static struct hz3_heap ghost;
+static struct hz_lock ghost_lock;
+
+// ---- Life of a heap ------------------------------------------------------------------------------
+
+static void heap_init(struct hz3_heap *heap) {
+  memset(heap, 0, sizeof *heap);
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) heap->top[c] = NO_TOP;
+}
+
+static void heap_join_shard(struct hz3_heap *heap, unsigned shard) {
+  heap->shard = shard;
+  heap->tag = hz3_tag(shard, 0);
+  atomic_fetch_add_explicit(&hz3_shards[shard].live, 1, memory_order_relaxed);
+}
+
+// The heap of a thread that calls us for the first time.
+static HZ_SLOW struct hz3_heap *heap_attach(void) {
+  struct hz3_heap *heap = hz_meta_take(sizeof *heap);
+  if (heap == NULL) return NULL;
+  heap_init(heap);
+  heap_join_shard(heap, 0);
+  hz3_heap = heap; // attaching may call malloc
+  if (!hz_thread_attach(&heap->thread)) {
+    hz3_heap = &hz3_empty_heap;
+    hz3_heap_flush(heap);
+    atomic_fetch_sub_explicit(&hz3_shards[0].live, 1, memory_order_relaxed);
+    hz_meta_give(heap, sizeof *heap);
+    return NULL;
+  }
+  const unsigned shard = heap->thread.slot % (unsigned)hz3_options.shards;
+  if (shard != 0) {
+    heap_join_shard(heap, shard);
+    atomic_fetch_sub_explicit(&hz3_shards[0].live, 1, memory_order_relaxed);
+  }
+  return heap;
+}
+
+struct hz3_heap *hz3_heap_get(void) {
+  const struct hz3_heap *heap = hz3_heap;
+  if (hz_likely(heap != &hz3_empty_heap && heap != &hz3_dead_heap)) return (struct hz3_heap *)heap;
+  return heap == &hz3_dead_heap ? NULL : heap_attach();
+}
+
+static void unload(struct hz3_heap *heap, struct hz3_shard *shard, unsigned class_id) {
+  struct hz_magazine *m = heap->loaded[class_id];
+  if (m == NULL) return;
+  m->count = (uint32_t)(heap->top[class_id] - m->slots);
+  heap->loaded[class_id] = NULL;
+  heap->top[class_id] = NO_TOP;
+  if (m->count != 0)
+    hz3_give_magazine(shard, class_id, m);
+  else
+    hz_magazine_drop(m);
+}
+
+void hz3_heap_flush(struct hz3_heap *heap) {
+  struct hz3_shard *shard = &hz3_shards[heap->shard];
+  hz3_flush_packets(heap);
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
+    unload(heap, shard, c);
+    if (heap->spare[c] != NULL) hz_magazine_drop(heap->spare[c]);
+    heap->spare[c] = NULL;
+  }
+  hz_run_cache_flush(&heap->runs);
+}
+
+static void heap_end(struct hz3_heap *heap) {
+  hz3_heap_flush(heap);
+  atomic_fetch_sub_explicit(&hz3_shards[heap->shard].live, 1, memory_order_relaxed);
+  hz_thread_detach(&heap->thread);
+  hz_meta_give(heap, sizeof *heap);
+}
+
+static struct hz3_heap *heap_of(struct hz_thread *thread) {
+  return (struct hz3_heap *)((char *)thread - offsetof(struct hz3_heap, thread));
+}
+
+// What the thread frees or allocates from here on goes through the ghost.
+static void on_thread_exit(struct hz_thread *thread) {
+  hz3_heap = &hz3_dead_heap;
+  heap_end(heap_of(thread));
+  hz_count(HZ_COUNT_threads_ended, 1);
+}
+
+bool hz3_adopt_orphans(void) {
+  bool any = false;
+  for (struct hz_thread *t; (t = hz_thread_take_orphan()) != NULL; any = true) {
+    heap_end(heap_of(t));
+    hz_count(HZ_COUNT_adopted, 1);
+  }
+  return any;
+}
+
+// ---- The ghost -----------------------------------------------------------------------------------
+
+struct hz3_heap *hz3_ghost_lock(void) {
+  hz_lock(&ghost_lock);
+  return &ghost;
+}
+
+void hz3_ghost_unlock(void) {
+  hz_unlock(&ghost_lock);
+}
+
+// ---- Start ---------------------------------------------------------------------------------------
+
+static size_t clamp(size_t value, size_t low, size_t high) {
+  return hz_min(hz_max(value, low), high);
+}
+
+static void limits_init(unsigned class_id) {
+  const struct hz3_options *o = &hz3_options;
+  const size_t bytes = hz_class_bytes(class_id);
+  // Four at least: with fewer, every other call of a large class would be a slow one.
+  const size_t capacity = clamp(o->magazine_bytes / bytes, 4, o->magazine_blocks);
+  const size_t packet = clamp(o->packet_blocks, 1, capacity);
+  hz3_limits[class_id] = (struct hz3_limits){
+      .capacity = (uint16_t)capacity,
+      .refill = (uint16_t)clamp(o->refill_blocks, 1, capacity),
+      .packet = (uint16_t)packet,
+      .depot_magazines = (uint32_t)(o->depot_bytes / (capacity * bytes)),
+      .stash_packets = (uint32_t)(o->stash_bytes / (packet * bytes)),
+  };
+}
+
+bool hz3_heaps_start(void) {
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) limits_init(c);
+  if (!hz3_tags_start()) return false;
+  heap_init(&ghost);
+  heap_join_shard(&ghost, 0);
+  hz_locks_register(HZ_RANK_GHOST, &ghost_lock, 1, sizeof ghost_lock);
+  hz_locks_register(HZ_RANK_GROUP, &hz3_shards[0].lock, HZ3_MAX_SHARDS, sizeof hz3_shards[0]);
+  hz_threads_on_exit(on_thread_exit);
+  return true;
+}

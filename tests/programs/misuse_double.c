@@ -1,0 +1,43 @@
+// Frees one block twice. Arguments: when (now, later, many, threads, exit), size.
+//
+// now: at once; later: after another block; many: after 20,000 others; threads: first in another
+// thread; exit: both in a thread that then ends.
+#define _GNU_SOURCE 1
+#include "tests/programs/misuse.h"
+
+// Frees of other blocks of the same size between the two.
+static void free_others(const char *size, unsigned count) {
+  char **others = malloc(count * sizeof *others);
+  for (unsigned i = 0; i < count; i++) others[i] = misuse_block(size);
+  char *p = misuse_block(size);
+  free(p);
+  for (unsigned i = 0; i < count; i++) free(others[i]);
+  free(p);
+}
+
+static void *free_twice(void *p) {
+  free(p);
+  free(p);
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  CHECK(argc == 3, "usage: misuse_double now|later|many|threads|exit SIZE");
+  const char *when = argv[1], *size = argv[2];
+  if (strcmp(when, "now") == 0) {
+    free_twice(misuse_block(size));
+  } else if (strcmp(when, "later") == 0) {
+    free_others(size, 1);
+  } else if (strcmp(when, "many") == 0) {
+    free_others(size, misuse_size(size) > 10000 ? 20 : 20000);
+  } else if (strcmp(when, "threads") == 0) {
+    char *p = misuse_block(size);
+    in_another_thread(free_it, p);
+    free(p);
+  } else if (strcmp(when, "exit") == 0) {
+    in_another_thread(free_twice, misuse_block(size));
+  } else {
+    FAIL("'%s' is not one of now, later, many, threads, exit", when);
+  }
+  return misuse_end();
+}
