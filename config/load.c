@@ -172,9 +172,12 @@ static const struct {
     {"HAKOZUNA_STRICT", "strict"},
 };
 
-// Read elsewhere: by load_file, by load_options, by the command when it looks for the library.
-static const char *const other_variables[] = {"HAKOZUNA_CONFIG", "HAKOZUNA_OPTIONS",
-                                              "HAKOZUNA_LIBRARY"};
+// Read above and below, by name.
+static const char *const other_variables[] = {"HAKOZUNA_CONFIG", "HAKOZUNA_OPTIONS"};
+
+// For the scripts of tests/ and bench/, whose programs inherit them. Known, but never suggested.
+static const char *const script_variables[] = {"HAKOZUNA_LIB", "HAKOZUNA_CLI", "HAKOZUNA_PROGRAMS",
+                                               "HAKOZUNA_TEST_PROFILES", "HAKOZUNA_BENCH_BIN"};
 
 static char *trim(char *text) {
   while (*text == ' ' || *text == '\t') text++;
@@ -221,10 +224,18 @@ static void load_variables(struct hz_load *load, const char *const *environment)
   }
 }
 
+static bool is_for_scripts(const char *name) {
+  for (size_t i = 0; i < hz_count_of(script_variables); i++) {
+    if (strcmp(name, script_variables[i]) == 0) return true;
+  }
+  return false;
+}
+
 static void check_variable(struct hz_load *load, const char *variable) {
   char name[64];
   snprintf(name, sizeof name, "%.*s", (int)hz_min(strcspn(variable, "="), sizeof name - 1),
            variable);
+  if (is_for_scripts(name)) return;
   struct hz_nearest nearest = {.word = name};
   for (size_t i = 0; i < hz_count_of(variables); i++) hz_nearest_offer(&nearest, variables[i].name);
   for (size_t i = 0; i < hz_count_of(other_variables); i++) {

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <sys/auxv.h>
 #include <unwind.h>
 
 #include "core/log.h"
@@ -24,13 +25,19 @@ static bool look_up(uintptr_t frame, Dl_info *info) {
   return dladdr((const void *)(frame - 1), info) != 0 && info->dli_fname != NULL;
 }
 
+static bool is_in_module(uintptr_t frame, const void *base) {
+  Dl_info info;
+  return look_up(frame, &info) && info.dli_fbase == base;
+}
+
+// Linked into the executable, the library and the program are one module and nothing tells their
+// frames apart.
 static size_t first_outside(const struct hz_backtrace *trace) {
-  Dl_info own, info;
-  if (dladdr((const void *)(uintptr_t)hz_backtrace_take, &own) == 0) return trace->count;
+  Dl_info own;
   size_t i = 0;
-  while (i < trace->count && look_up(trace->frames[i], &info) && info.dli_fbase == own.dli_fbase) {
-    i++;
-  }
+  if (!look_up((uintptr_t)hz_backtrace_take + 1, &own)) return trace->count;
+  if (is_in_module(getauxval(AT_ENTRY) + 1, own.dli_fbase)) return trace->count;
+  while (i < trace->count && is_in_module(trace->frames[i], own.dli_fbase)) i++;
   return i;
 }
 

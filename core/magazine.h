@@ -50,9 +50,8 @@ static inline void hz_magazine_drop(struct hz_magazine *m) {
 
 // The hot pair. `top` is where the heap keeps the loaded magazine's state.
 HZ_FAST void *hz_magazine_pop(void ***top) {
-  void **at = *top;
-  void *block = *at;
-  if (hz_likely(block != NULL)) *top = at - 1;
+  void *block = **top;
+  if (hz_likely(block != NULL)) --*top;
   return block;
 }
 

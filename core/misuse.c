@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "core/backtrace.h"
@@ -50,8 +51,8 @@ static bool site_is_new(uintptr_t site) {
   return false;
 }
 
-// The first frame outside of this library. Linked into the executable there is none, and the whole
-// path, folded into one number, takes its place.
+// The first frame outside of this library. Linked into the executable there is no telling, and the
+// whole path, folded into one number, takes its place.
 static uintptr_t site_of(const struct hz_backtrace *trace) {
   if (trace->first_outside < trace->count) return trace->frames[trace->first_outside];
   uintptr_t folded = 1;
@@ -76,10 +77,13 @@ static void report(enum hz_misuse_kind kind, const void *p, const char *knows) {
   hz_backtrace_log(&trace);
 }
 
+// The program's own handler of SIGABRT may be what got us here again, so it is not asked twice.
 static void leave_if_dying(void) {
   static _Atomic uintptr_t dying;
   uintptr_t self = (uintptr_t)pthread_self();
-  if (atomic_exchange_explicit(&dying, self, memory_order_relaxed) == self) abort();
+  if (atomic_exchange_explicit(&dying, self, memory_order_relaxed) != self) return;
+  signal(SIGABRT, SIG_DFL);
+  abort();
 }
 
 _Noreturn static void die_with_backtrace(void) {

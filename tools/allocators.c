@@ -52,13 +52,14 @@ const struct hz_allocator *hz_allocator_of(const char *file) {
 int hz_library_check(const char *path) {
   struct hz_elf_file library;
   enum hz_elf_state state = hz_elf_open(&library, path);
-  unsigned machine = library.machine, type = library.type;
+  bool fits = state == HZ_ELF_READ && library.machine == hz_elf_own_machine() &&
+              hz_elf_is_library(&library);
   hz_elf_close(&library);
   if (state == HZ_ELF_NO_FILE) {
     hz_log("%s: %s; a shared library is needed here.", path, strerror(errno));
     return HZ_EXIT_NO_FILE;
   }
-  if (state != HZ_ELF_READ || machine != hz_elf_own_machine() || type != ET_DYN) {
+  if (!fits) {
     hz_log("%s cannot be preloaded: it is no whole 64-bit shared library for this machine.", path);
     return HZ_EXIT_NO_LIBRARY;
   }

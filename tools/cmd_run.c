@@ -106,6 +106,8 @@ static int gather(const struct request *request, struct additions *additions) {
     if (failed) return failed;
   }
   additions->entries[additions->count++] = text("HAKOZUNA_CONFIG=%s", file);
+  struct hz_found_profile found;
+  if (request->profile && !hz_profile_find(request->profile, &found)) return HZ_EXIT_CONFIG;
   if (request->profile)
     additions->entries[additions->count++] = text("HAKOZUNA_PROFILE=%s", request->profile);
   if (request->stats) additions->entries[additions->count++] = stats_setting(request->stats);
@@ -123,7 +125,7 @@ static int check(const struct additions *additions, const char *program) {
   input.program = program;
   hz_config_load(&input, &config);
   if (config.problems == 0) return HZ_EXIT_OK;
-  hz_log("%s was not started.", program);
+  hz_log("%s was not started; correct what the line above names.", program);
   return HZ_EXIT_CONFIG;
 }
 

@@ -146,6 +146,14 @@ const char *hz_elf_needed(const struct hz_elf_file *file, size_t i) {
   return NULL;
 }
 
+bool hz_elf_is_library(const struct hz_elf_file *file) {
+  // Position independent executables are of type ET_DYN too; the linker marks them.
+  for (size_t row = 0; row < file->dynamic_count && file->dynamic[row].d_tag != DT_NULL; row++)
+    if (file->dynamic[row].d_tag == DT_FLAGS_1 && (file->dynamic[row].d_un.d_val & DF_1_PIE))
+      return false;
+  return file->type == ET_DYN;
+}
+
 const char *hz_elf_machine_name(unsigned machine) {
   static char number[24];
   switch (machine) {

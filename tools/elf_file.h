@@ -44,6 +44,9 @@ bool hz_elf_imports(const struct hz_elf_file *file, const char *symbol);
 // The i-th needed library, "libc.so.6"; NULL after the last.
 const char *hz_elf_needed(const struct hz_elf_file *file, size_t i);
 
+// A shared object that is no executable: what LD_PRELOAD takes.
+bool hz_elf_is_library(const struct hz_elf_file *file);
+
 // "x86-64", "arm64", ... or "machine 243".
 const char *hz_elf_machine_name(unsigned machine);
 

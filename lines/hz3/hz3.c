@@ -62,7 +62,7 @@ static HZ_SLOW void release_above(void *p) {
 
 // ---- alloc ---------------------------------------------------------------------------------------
 
-static HZ_SLOW void *alloc_slow(unsigned class_id) {
+static HZ_SLOW void *refill(unsigned class_id) {
   struct hz3_heap *heap = hz3_heap_get();
   const bool ghost = heap == NULL;
   if (ghost) heap = hz3_ghost_lock();
@@ -75,34 +75,38 @@ static HZ_SLOW void *alloc_slow(unsigned class_id) {
   return hz_likely(p != NULL) ? p : hz_no_memory();
 }
 
-static HZ_SLOW void *alloc_above_plain(size_t bytes) {
-  return alloc_above(HZ_MIN_ALIGN, bytes, false);
+// Takes the size, not the class, so that the hot path can leave its argument where it came.
+static HZ_SLOW void *alloc_slow(size_t bytes) {
+  return bytes <= HZ_CLASS_MAX_BYTES ? refill(hz_class_of(bytes))
+                                     : alloc_above(HZ_MIN_ALIGN, bytes, false);
 }
 
-HZ_FAST void *pop_or_refill(unsigned class_id) {
-  // The read-only heaps have no block to pop, so nothing is written through this cast.
-  void *p = hz_magazine_pop(&((struct hz3_heap *)hz3_heap)->top[class_id]);
-  return hz_likely(p != NULL) ? p : alloc_slow(class_id);
+// The read-only heaps have no block to pop, so nothing is written through the cast.
+HZ_FAST struct hz3_heap *heap_for_pop(void) {
+  return (struct hz3_heap *)hz3_heap;
 }
 
 HZ_HOT void *hz3_alloc(size_t bytes) {
+  struct hz3_heap *heap = heap_for_pop();
+  void *p = NULL;
   if (hz_likely(bytes <= HZ_CLASS_BY_16_MAX))
-    return pop_or_refill(hz_class_by_16[(bytes + 15) >> 4]);
-  if (hz_likely(bytes <= HZ_CLASS_MAX_BYTES))
-    return pop_or_refill(hz_class_by_256[(bytes + 255) >> 8]);
-  return alloc_above_plain(bytes);
+    p = hz_magazine_pop(&heap->top[heap->class_by_16[(bytes + 15) >> 4]]);
+  else if (hz_likely(bytes <= HZ_CLASS_MAX_BYTES))
+    p = hz_magazine_pop(&heap->top[hz_class_by_256[(bytes + 255) >> 8]]);
+  return hz_likely(p != NULL) ? p : alloc_slow(bytes);
 }
 
 static void *hz3_alloc_zeroed(size_t bytes) {
   if (hz_unlikely(bytes > HZ_CLASS_MAX_BYTES)) return alloc_above(HZ_MIN_ALIGN, bytes, true);
-  void *p = pop_or_refill(hz_class_of(bytes));
+  void *p = hz3_alloc(bytes);
   return hz_likely(p != NULL) ? memset(p, 0, bytes) : NULL;
 }
 
 static void *hz3_alloc_aligned(size_t align, size_t bytes) {
   const unsigned class_id = hz_class_of_aligned(align, bytes);
-  if (hz_likely(class_id < HZ_CLASS_COUNT)) return pop_or_refill(class_id);
-  return alloc_above(align, bytes, false);
+  if (hz_unlikely(class_id == HZ_CLASS_COUNT)) return alloc_above(align, bytes, false);
+  void *p = hz_magazine_pop(&heap_for_pop()->top[class_id]);
+  return hz_likely(p != NULL) ? p : refill(class_id);
 }
 
 // ---- release -------------------------------------------------------------------------------------

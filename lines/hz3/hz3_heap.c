@@ -27,6 +27,7 @@ static struct hz_lock ghost_lock;
 
 static void heap_init(struct hz3_heap *heap) {
   memset(heap, 0, sizeof *heap);
+  memcpy(heap->class_by_16, hz_class_by_16, sizeof heap->class_by_16);
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) heap->top[c] = NO_TOP;
 }
 

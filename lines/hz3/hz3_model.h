@@ -47,6 +47,7 @@ struct hz3_packet {
 struct hz3_heap {
   // Read and written by the hot paths.
   void **top[HZ_CLASS_COUNT];
+  uint8_t class_by_16[HZ_CLASS_BY_16_MAX / 16 + 1]; // a copy at hand saves malloc an instruction
   uint32_t tag; // (shard + 1) << 8: xor with a slab's tag leaves the class if the slab is ours
   // Slow paths of the owner.
   uint32_t shard;
@@ -77,9 +78,10 @@ struct hz3_limits {
 
 extern struct hz3_shard hz3_shards[HZ3_MAX_SHARDS];
 extern struct hz3_limits hz3_limits[HZ_CLASS_COUNT];
-extern HZ_HIDDEN _Atomic uint32_t *hz3_tags;           // one per slab of the arena
-extern HZ_HIDDEN const struct hz3_heap hz3_empty_heap; // of threads that have not allocated yet: read-only
-extern HZ_HIDDEN const struct hz3_heap hz3_dead_heap;  // of threads that have ended: read-only
+extern HZ_HIDDEN _Atomic uint32_t *hz3_tags; // one per slab of the arena
+extern HZ_HIDDEN const struct hz3_heap
+    hz3_empty_heap; // of threads that have not allocated yet: read-only
+extern HZ_HIDDEN const struct hz3_heap hz3_dead_heap; // of threads that have ended: read-only
 extern HZ_HIDDEN __thread const struct hz3_heap *hz3_heap
     __attribute__((tls_model("initial-exec")));
 

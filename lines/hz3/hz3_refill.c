@@ -121,8 +121,7 @@ static uint32_t take_from_runs(struct hz3_heap *heap, unsigned class_id, void **
 static uint32_t carve(struct hz3_heap *heap, unsigned class_id, void **out, uint32_t want) {
   struct hz_run *run = hz_arena_take(hz_size_classes[class_id].slabs, HZ_SLAB_BYTES);
   if (run == NULL) return 0;
-  if (!hz3_tags_commit(run) ||
-      !hz_central_carve(run, class_id, heap->shard)) {
+  if (!hz3_tags_commit(run) || !hz_central_carve(run, class_id, heap->shard)) {
     hz_arena_give(run);
     return 0;
   }

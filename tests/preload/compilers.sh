@@ -1,6 +1,6 @@
 # gcc and g++ -O2 of generated sources, one link with -flto, and the programs that come out.
 # runs: default
-# reports: gcc g++ cc1 cc1plus as collect2 lto1
+# reports: *gcc* *g++* cc1 cc1plus *as collect2 lto1
 # packages: gcc g++
 set -e
 {

@@ -1,6 +1,6 @@
 # Text tools on a large file: sort in several ways, cut, uniq, join, comm, md5sum.
 # runs: always
-# reports: awk sort cut uniq md5sum
+# reports: *awk sort cut uniq md5sum
 # packages: coreutils mawk
 awk 'BEGIN { x = 1; for (i = 0; i < 300000; i++) { x = (x * 69069 + 12345) % 4294967296
              printf "%d\tkey%d\t%d\n", x, x % 5003, i } }' >lines

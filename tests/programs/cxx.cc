@@ -18,6 +18,12 @@
 #include "tests/support/check.h"
 #include "tests/support/pattern.h"
 
+// clang declares the sized forms only on request (-fsized-deallocation).
+void operator delete(void *, std::size_t) noexcept;
+void operator delete[](void *, std::size_t) noexcept;
+void operator delete(void *, std::size_t, std::align_val_t) noexcept;
+void operator delete[](void *, std::size_t, std::align_val_t) noexcept;
+
 namespace {
 
 const size_t huge = opaque_size(PTRDIFF_MAX);

@@ -476,6 +476,14 @@ static void unknown_variable_gets_the_nearest(void **state) {
               "ignored.\n");
 }
 
+static void variables_of_the_test_scripts_are_left_alone(void **state) {
+  (void)state;
+  load("HAKOZUNA_LIB=/x/libhakozuna.so", "HAKOZUNA_TEST_PROFILES=toy");
+  assert_said("");
+  load("HAKOZUNA_LIBS=/x/libhakozuna.so");
+  assert_int_equal(config.problems, 1);
+}
+
 static void bad_syntax_is_told_with_line_and_text(void **state) {
   (void)state;
   load_text("[toy]\n\nbatch 7\n", NO_VARIABLE);
@@ -669,6 +677,7 @@ int main(int argc, char **argv) {
       TEST(wrong_choice_gets_all_and_the_nearest),
       TEST(value_out_of_range_gets_the_range_and_the_default_stays),
       TEST(unknown_variable_gets_the_nearest),
+      TEST(variables_of_the_test_scripts_are_left_alone),
       TEST(bad_syntax_is_told_with_line_and_text),
       TEST(setting_before_any_section_is_told),
       TEST(option_item_without_value_is_told),

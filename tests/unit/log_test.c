@@ -249,7 +249,8 @@ __attribute__((noinline)) static void second_site(void) {
 static void report_two_sites(void) {
   hz_misuse_action = HZ_MISUSE_REPORT;
   errno = ESRCH;
-  for (int i = 0; i < 3; i++) {
+  // Volatile: an unrolled loop would call from three places.
+  for (volatile int i = 0; i < 3; i = i + 1) {
     first_site();
     second_site();
   }

@@ -1,0 +1,168 @@
+// Forks while eight threads allocate. Arguments: threads, signal, exec, or atfork and the path of a
+// library with fork handlers to load first.
+//
+// threads, atfork: 300 children, each allocating, freeing inherited blocks and starting a thread.
+// signal: forks inside a signal handler that interrupts malloc. exec: vfork, posix_spawn and popen.
+#define _GNU_SOURCE 1
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "tests/support/check.h"
+#include "tests/support/pattern.h"
+#include "tests/support/random.h"
+
+enum { THREADS = 8, FORKS = 300, INHERITED = 500, CHILD_SECONDS = 60 };
+
+extern char **environ;
+static _Atomic bool stop;
+static void *inherited[INHERITED];
+
+static void allocate_a_while(struct random_state *random, unsigned calls) {
+  void *blocks[64] = {0};
+  size_t sizes[64] = {0};
+  for (unsigned call = 0; call < calls; call++) {
+    unsigned i = (unsigned)random_between(random, 0, 63);
+    size_t top = (size_t)32 << random_between(random, 0, call % 50 == 0 ? 16 : 9);
+    if (blocks[i] != NULL && pattern_intact(blocks[i], sizes[i], sizes[i], i) != sizes[i]) {
+      FAIL("a block of %zu bytes changed", sizes[i]);
+    }
+    free(blocks[i]);
+    sizes[i] = random_between(random, 1, top);
+    blocks[i] = malloc(sizes[i]);
+    CHECK(blocks[i] != NULL, "no block of %zu bytes", sizes[i]);
+    pattern_fill(blocks[i], sizes[i], i);
+  }
+  for (unsigned i = 0; i < 64; i++) free(blocks[i]);
+}
+
+static void *allocate_until_told(void *seed) {
+  struct random_state random = random_start((uint64_t)(uintptr_t)seed);
+  while (!stop) allocate_a_while(&random, 100);
+  return NULL;
+}
+
+static void *allocate_once(void *seed) {
+  struct random_state random = random_start((uint64_t)(uintptr_t)seed);
+  allocate_a_while(&random, 500);
+  return NULL;
+}
+
+static void child(int number) {
+  alarm(CHILD_SECONDS); // a hang becomes a death
+  for (int i = 0; i < INHERITED; i++) free(inherited[i]);
+  allocate_once((void *)(intptr_t)number);
+  if (number % 4 == 0) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, allocate_once, NULL) == 0, "no thread in the child");
+    pthread_join(thread, NULL);
+  }
+  if (number % 3 == 0) exit(0);
+  _exit(0);
+}
+
+static void wait_for(pid_t pid, const char *what) {
+  int status;
+  while (waitpid(pid, &status, 0) < 0) CHECK(errno == EINTR, "waitpid: %s", strerror(errno));
+  CHECK(!WIFSIGNALED(status), "%s died of signal %d", what, WTERMSIG(status));
+  CHECK(WEXITSTATUS(status) == 0, "%s ended with %d", what, WEXITSTATUS(status));
+}
+
+static void fork_many(void) {
+  for (int i = 0; i < INHERITED; i++) inherited[i] = malloc((size_t)i * 37);
+  for (int number = 0; number < FORKS; number++) {
+    pid_t pid = fork();
+    CHECK(pid >= 0, "fork: %s", strerror(errno));
+    if (pid == 0) child(number);
+    wait_for(pid, "a child");
+  }
+}
+
+static void with_threads(void (*body)(void)) {
+  pthread_t threads[THREADS];
+  for (uintptr_t i = 0; i < THREADS; i++) {
+    CHECK(pthread_create(&threads[i], NULL, allocate_until_told, (void *)i) == 0, "no thread");
+  }
+  body();
+  stop = true;
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+}
+
+// ---- signal
+
+static volatile sig_atomic_t forks_in_handler;
+
+static void fork_in_handler(int signal_number) {
+  (void)signal_number;
+  int saved = errno;
+  pid_t pid = fork();
+  if (pid == 0) _exit(0);
+  if (pid > 0) waitpid(pid, NULL, 0);
+  forks_in_handler++;
+  errno = saved;
+}
+
+// Another process sends the signals, so that they arrive anywhere in the work of this one.
+static pid_t start_sender(void) {
+  pid_t parent = getpid(), pid = fork();
+  CHECK(pid >= 0, "fork: %s", strerror(errno));
+  if (pid > 0) return pid;
+  alarm(CHILD_SECONDS);
+  while (getppid() == parent && kill(parent, SIGUSR1) == 0) usleep(300);
+  _exit(0);
+}
+
+static void fork_inside_signals(void) {
+  struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
+  sigaction(SIGUSR1, &action, NULL);
+  pid_t sender = start_sender();
+  struct random_state random = random_start(1);
+  while (forks_in_handler < FORKS) allocate_a_while(&random, 100);
+  kill(sender, SIGKILL);
+  waitpid(sender, NULL, 0);
+}
+
+// ---- exec
+
+static void exec_many(void) {
+  char *const arguments[] = {"true", NULL};
+  for (int i = 0; i < 60; i++) {
+    pid_t pid = vfork();
+    if (pid == 0) {
+      execve("/bin/true", arguments, environ);
+      _exit(127);
+    }
+    wait_for(pid, "a program after vfork");
+    int error = posix_spawn(&pid, "/bin/true", NULL, NULL, arguments, environ);
+    CHECK(error == 0, "posix_spawn: %s", strerror(error));
+    wait_for(pid, "a spawned program");
+    FILE *pipe = popen("echo 42", "r");
+    char line[8] = "";
+    CHECK(pipe != NULL && fgets(line, sizeof line, pipe) != NULL, "popen gave nothing");
+    CHECK(strcmp(line, "42\n") == 0 && pclose(pipe) == 0, "popen gave '%s'", line);
+  }
+}
+
+int main(int argc, char **argv) {
+  const char *what = argc > 1 ? argv[1] : "";
+  if (strcmp(what, "atfork") == 0 && argc == 3) {
+    CHECK(dlopen(argv[2], RTLD_NOW) != NULL, "dlopen failed: %s", dlerror());
+    with_threads(fork_many);
+  } else if (strcmp(what, "threads") == 0) {
+    with_threads(fork_many);
+  } else if (strcmp(what, "signal") == 0) {
+    fork_inside_signals();
+  } else if (strcmp(what, "exec") == 0) {
+    with_threads(exec_many);
+  } else {
+    FAIL("usage: home_fork threads|signal|exec|atfork LIBRARY");
+  }
+  say("ok\n");
+  return 0;
+}

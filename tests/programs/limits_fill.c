@@ -1,0 +1,103 @@
+// Allocates until there is no more, checks every block, frees them all, and does it again: a limit
+// ends in NULL with ENOMEM and nothing is lost. Argument: mix (tiny, small, medium, runs, large,
+// all), rounds (3).
+//
+// Each block carries the list of blocks, so that the program needs no memory besides.
+#define _GNU_SOURCE 1
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "tests/support/check.h"
+#include "tests/support/memory.h"
+#include "tests/support/pattern.h"
+#include "tests/support/random.h"
+
+static const struct mix {
+  const char *name;
+  size_t low, high;
+} mixes[] = {
+    {"tiny", 24, 64},         {"small", 24, 512},           {"medium", 513, 65536},
+    {"runs", 65537, 1 << 20}, {"large", 4 << 20, 16 << 20}, {"all", 24, 2 << 20},
+};
+
+struct block {
+  struct block *next;
+  size_t bytes;
+  unsigned char contents[];
+};
+
+// Takes blocks until the heap refuses. Returns them, their bytes in *total.
+static struct block *fill(const struct mix *mix, struct random_state *random, size_t *total) {
+  struct block *list = NULL;
+  for (*total = 0;; *total += list->bytes) {
+    size_t bytes = random_between(random, mix->low, mix->high);
+    errno = 0;
+    struct block *block = malloc(bytes);
+    if (block == NULL) break;
+    *block = (struct block){list, bytes};
+    pattern_fill(block->contents, bytes - sizeof *block, (unsigned)bytes);
+    list = block;
+  }
+  CHECK(errno == ENOMEM, "the refusal set errno %d, expected ENOMEM", errno);
+  return list;
+}
+
+static void check_and_free(struct block *list) {
+  while (list != NULL) {
+    struct block *next = list->next;
+    size_t contents = list->bytes - sizeof *list;
+    size_t intact = pattern_intact(list->contents, contents, contents, (unsigned)list->bytes);
+    CHECK(intact == contents, "byte %zu of a block of %zu bytes changed", intact, list->bytes);
+    errno = 4711;
+    free(list);
+    CHECK(errno == 4711, "free set errno %d", errno);
+    list = next;
+  }
+}
+
+// At the limit other calls fail as cleanly.
+static void require_refusals(struct block *list) {
+  size_t most = (size_t)1 << 40;
+  CHECK(calloc(most, 1) == NULL && errno == ENOMEM, "calloc at the limit");
+  CHECK(memalign(4096, most) == NULL && errno == ENOMEM, "memalign at the limit");
+  if (list == NULL) return;
+  size_t was = list->bytes;
+  struct block *moved = realloc(opaque(list), opaque_size(most));
+  CHECK(moved == NULL && errno == ENOMEM, "realloc at the limit");
+  CHECK(((struct block *)opaque(list))->bytes == was, "realloc that failed changed its block");
+}
+
+static const struct mix *mix_named(const char *name) {
+  for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
+    if (strcmp(mixes[i].name, name) == 0) return &mixes[i];
+  }
+  FAIL("mix '%s' is not one of tiny, small, medium, runs, large, all", name);
+}
+
+int main(int argc, char **argv) {
+  CHECK(argc == 2 || argc == 3, "usage: limits_fill MIX [ROUNDS]");
+  const struct mix *mix = mix_named(argv[1]);
+  struct rlimit limit;
+  getrlimit(RLIMIT_AS, &limit);
+  CHECK(limit.rlim_cur != RLIM_INFINITY, "no limit is set: run me after ulimit -v");
+  int rounds = argc == 3 ? atoi(argv[2]) : 3;
+  uint64_t seed = random_seed(NULL);
+  say("seed %llu\n", (unsigned long long)seed);
+  size_t first = 0;
+  for (int round = 0; round < rounds; round++) {
+    struct random_state random = random_start(seed);
+    size_t total;
+    struct block *list = fill(mix, &random, &total);
+    require_refusals(list);
+    check_and_free(list);
+    if (round == 0) first = total;
+    say("round %d: %zu KiB of %zu KiB\n", round, total / 1024, (size_t)limit.rlim_cur / 1024);
+    CHECK(total >= limit.rlim_cur / 2, "the heap holds less than half of the limit");
+    CHECK(total >= first / 10 * 9, "round %d got less than 90 %% of the first round", round);
+  }
+  say("ok\n");
+  return 0;
+}
