@@ -1,30 +1,42 @@
 # What the scripts of this folder share: where the library, the compiled programs and the other
-# allocators are. Sourced, never run.
+# allocators are, and how instructions are counted. Sourced, never run.
 #
-# Variables that a caller may set: HAKOZUNA_LIB (the preload library, absolute), HAKOZUNA_BENCH_BIN
-# (a folder with the compiled spawn, pair and remote; without it they are compiled into a temporary
-# folder), HAKOZUNA_PROFILES (names of profiles to compare, separated by blanks), CC.
+# Variables that a caller may set:
+#   HAKOZUNA_LIB        the preload library, absolute; default: what Bazel built; empty: none
+#   HAKOZUNA_CLI        the command, asked for the names of the profiles; default: what Bazel built
+#   HAKOZUNA_PROFILES   names of profiles, separated by blanks, in place of the script's choice
+#   HAKOZUNA_BENCH_BIN  a folder with the compiled spawn, pair and remote; default: they are compiled
+#   HAKOZUNA_CHOOSE     the compiled choose/choose.c; default: what Bazel built
+#   CC                  the compiler, default gcc
+# They are taken over here and removed, so that no measured program sees them.
 
+shopt -s inherit_errexit
 bench_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root_folder=$(dirname "$bench_folder")
+library=${HAKOZUNA_LIB-$root_folder/bazel-bin/libhakozuna.so}
+command_line=${HAKOZUNA_CLI:-$root_folder/bazel-bin/hakozuna}
+profiles_wanted=${HAKOZUNA_PROFILES:-}
+bin=${HAKOZUNA_BENCH_BIN:-}
+choose=${HAKOZUNA_CHOOSE:-$root_folder/bazel-bin/bench/choose/choose}
+unset LD_PRELOAD "${!HAKOZUNA_@}"
 
 fail() {
   echo "${0##*/}: $*" >&2
   exit 1
 }
 
-# Prints the preload library's path: HAKOZUNA_LIB, else what Bazel built. Fails when there is none.
-find_library() {
-  local lib=${HAKOZUNA_LIB:-$root_folder/bazel-bin/libhakozuna.so}
-  [[ $lib == /* ]] || fail "HAKOZUNA_LIB is $lib; expected an absolute path (a relative one is" \
-    "silently ignored once a program changes its folder)"
-  [[ -r $lib ]] || fail "no library at $lib; build it (./hakozuna build) or set HAKOZUNA_LIB"
-  echo "$lib"
+require_library() {
+  [[ $library == /* ]] || fail "HAKOZUNA_LIB is \"$library\"; expected an absolute path (the loader" \
+    "silently ignores a relative one once a program changes its folder)"
+  [[ -r $library ]] || fail "no library at $library; build it (./hakozuna build) or set HAKOZUNA_LIB"
+}
+
+require_valgrind() {
+  command -v valgrind >/dev/null || fail "valgrind is missing: apt-get install valgrind"
 }
 
 # Sets `bin` to a folder with the compiled programs of this folder.
 use_programs() {
-  bin=${HAKOZUNA_BENCH_BIN:-}
   [[ -n $bin ]] && return
   bin=$(mktemp -d "${TMPDIR:-/tmp}/hakozuna-bench.XXXXXX")
   trap 'rm -rf "$bin"' EXIT
@@ -34,12 +46,35 @@ use_programs() {
   "${compile[@]}" -O2 -pthread -o "$bin/remote" "$bench_folder/remote.c"
 }
 
-# Prints "NAME PATH" for each other allocator of Debian's that is installed.
-installed_peers() {
-  local name path
-  while read -r name path; do
-    path=$(ls -d /usr/lib/*-linux-gnu*/"$path" 2>/dev/null | head -n 1)
-    [[ -n $path ]] && echo "$name $path"
+# Prints names of profiles: those that the caller wants, else every one ("all"), or the default of
+# each line ("defaults").
+our_profiles() { # all | defaults
+  if [[ -n $profiles_wanted ]]; then
+    tr -s ' ' '\n' <<<"$profiles_wanted"
+  elif [[ -x $command_line ]]; then
+    "$command_line" profiles --plain |
+      awk -F'\t' -v which="$1" 'which == "all" || !seen[$2]++ { print $1 }'
+  else
+    fail "no command at $command_line to ask for the profiles; build it (./hakozuna build) or set" \
+      "HAKOZUNA_PROFILES"
+  fi
+}
+
+# Prints one variant of bench/spawn per line: "NAME [VARIABLE=VALUE]...".
+our_variants() { # all | defaults
+  [[ -n $library ]] || return 0
+  require_library
+  local names profile
+  names=$(our_profiles "$1")
+  for profile in $names; do echo "$profile LD_PRELOAD=$library HAKOZUNA_PROFILE=$profile"; done
+}
+
+# The same for the allocators of Debian's that are installed.
+peer_variants() {
+  local name file path
+  while read -r name file; do
+    path=$(compgen -G "/usr/lib/*-linux-gnu*/$file" | head -n 1) || continue
+    echo "$name LD_PRELOAD=$path"
   done <<'PEERS'
 jemalloc libjemalloc.so.2
 tcmalloc libtcmalloc_minimal.so.4
@@ -47,14 +82,22 @@ mimalloc libmimalloc.so.2
 PEERS
 }
 
-# Prints one variant for bench/spawn per line: glibc, the peers, then our profiles of $1 (a library,
-# or empty for none).
-all_variants() {
-  local name path profile
-  echo "glibc"
-  while read -r name path; do echo "$name LD_PRELOAD=$path"; done < <(installed_peers)
-  [[ -n $1 ]] || return 0
-  for profile in ${HAKOZUNA_PROFILES:-hz3}; do
-    echo "$profile LD_PRELOAD=$1 HAKOZUNA_PROFILE=$profile"
-  done
+# Instructions that a pair of malloc and free takes in a loop of a program: the difference of two
+# runs under callgrind over the difference of their pairs, so that start-up, symbol lookup and first
+# refills cancel out. The loop's own are included.
+#   instructions_per_pair [VARIABLE=VALUE]... PROGRAM ARGUMENT...     (PAIRS is appended)
+instructions_per_pair() {
+  local few=100000 many=300000 low high
+  low=$(instructions_of "$@" "$few")
+  high=$(instructions_of "$@" "$many")
+  awk -v a="$low" -v b="$high" -v n=$((many - few)) 'BEGIN { printf "%.1f\n", (b - a) / n }'
+}
+
+# Instructions of a whole run. Valgrind offers little address space: the arena reserves less there.
+instructions_of() { # [VARIABLE=VALUE]... PROGRAM ARGUMENT...
+  local settings=() output
+  while [[ $1 == *=* ]]; do settings+=("$1") && shift; done
+  output=$(env "${settings[@]}" valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+    "$@" 2>&1) || fail "$* failed under callgrind: $output"
+  awk '/Collected/ { print $NF; found = 1 } END { exit !found }' <<<"$output"
 }

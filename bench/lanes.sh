@@ -6,8 +6,8 @@
 #
 # -n: rounds (default 5). -x: multiplies the steps of each lane (default 1). -g: glibc's allocator
 # too, which needs ten times the time and 5 GiB in some lanes. -o: ours alone, without the peers.
-# LANE: names of the table below, or a part of them ("t2_"); default: all of them.
-# HAKOZUNA_PROFILES="hz3 hz3-r90" chooses profiles; HAKOZUNA_LIB the library (empty: peers alone).
+# LANE: names of the table below, or a part of them ("t2_"); default: all of them. Of ours the
+# default profile of each line runs, or HAKOZUNA_PROFILES="hz3 hz3-r90"; further variables: common.sh.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
@@ -30,23 +30,22 @@ t2_touch64_r50   2       8000000 400 16    32768  50     4096  64
 TABLE
 }
 
-rounds=5 factor=1 keep='^(jemalloc|tcmalloc|mimalloc)|HAKOZUNA_PROFILE'
+rounds=5 factor=1 others=peer_variants
 while getopts 'n:x:go' option; do
   case $option in
     n) rounds=$OPTARG ;;
     x) factor=$OPTARG ;;
-    g) keep='.' ;;
-    o) keep='HAKOZUNA_PROFILE' ;;
-    *) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    g) others='echo glibc && peer_variants' ;;
+    o) others=: ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
 done
 shift $((OPTIND - 1))
 
-library=
-[[ -n ${HAKOZUNA_LIB-unset} ]] && library=$(find_library)
-use_programs
-mapfile -t variants < <(all_variants "$library" | grep -E "$keep")
+list=$(eval "$others" && our_variants defaults)
+mapfile -t variants < <(grep . <<<"$list")
 ((${#variants[@]} > 0)) || fail "nothing to compare: no peer is installed and no library is given"
+use_programs
 
 wanted() { # lane, patterns...
   local lane=$1 pattern
@@ -56,13 +55,25 @@ wanted() { # lane, patterns...
   return 1
 }
 
+# After a table: each of our profiles' share of the best other allocator of the same run.
+print_ratios() {
+  awk '$1 == "glibc" || $1 ~ /^(jemalloc|tcmalloc|mimalloc)$/ {
+         if ($2 + 0 > best) { best = $2; name = $1 }
+         next
+       }
+       $1 != "#" && $2 != "failed" { ours[++n] = $1; mops[n] = $2 }
+       END { for (i = 1; best && i <= n; i++) printf "%s: %.2f of %s\n", ours[i], mops[i] / best, name }'
+}
+
 failed=0
 while read -r lane threads steps rest; do
   wanted "$lane" "$@" || continue
   steps=$(awk -v a="$steps" -v b="$factor" 'BEGIN { printf "%d", a * b }')
-  echo "== $lane: remote $threads $steps $rest, $rounds rounds"
-  # shellcheck disable=SC2086 # the rest of the row is the program's arguments
-  "$bin/spawn" -k mops -k heap_kib -k remote -t 60 "$rounds" "${variants[@]}" -- \
-    "$bin/remote" "$threads" "$steps" $rest || failed=1
+  read -ra rest_words <<<"$rest"
+  echo "== $lane: remote $threads $steps ${rest_words[*]}, $rounds rounds"
+  table=$("$bin/spawn" -k mops -k heap_kib -k remote -t 60 "$rounds" "${variants[@]}" -- \
+    "$bin/remote" "$threads" "$steps" "${rest_words[@]}") || failed=1
+  echo "$table"
+  print_ratios <<<"$table"
 done < <(lanes_table)
 exit "$failed"

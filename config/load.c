@@ -52,7 +52,7 @@ static void take_bad_line(void *context, unsigned line, const char *text, const 
   hz_config_problem(load, "%s:%u: \"%s\" %s.", load->config->file, line, text, what);
 }
 
-// Reads the whole of an open file. Returns its length, or -1 with errno set (EFBIG: over FILE_BYTES).
+// Reads the whole of an open file. Returns its length, or -1 with errno set; EFBIG: too long.
 static ssize_t read_text(int fd, char *text) {
   size_t length = 0;
   for (;;) {

@@ -1,4 +1,4 @@
-// The valid name that a misspelt one most likely meant: smallest edit distance, first come on a tie.
+// The valid name that a misspelt one most likely meant: least edit distance, first come on a tie.
 #include "config/nearest.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 // Messages: formatted into a buffer on the stack, written with one write(2).
 //
-// The duplicate of fd 2 is used only while it is still the file that it was at start. A program that
-// closes descriptors wholesale frees its number for a socket or a data file, and a report must
+// The duplicate of fd 2 is used only while it is still the file that it was at start. A program
+// that closes descriptors wholesale frees its number for a socket or a data file, and a report must
 // never land there.
 #include "core/log.h"
 

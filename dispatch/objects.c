@@ -176,15 +176,9 @@ static bool find_next(const struct hz_object *object, void *context) {
     next->past_ours = true;
     return false;
   }
-  void *at = next->past_ours || next->before == NULL ? hz_object_definition(object, next->name)
-                                                     : NULL;
-  if (at == NULL) return false;
-  if (!next->past_ours) {
-    next->before = at;
-    return false;
-  }
-  next->after = at;
-  return true;
+  void **found = next->past_ours ? &next->after : &next->before;
+  if (*found == NULL) *found = hz_object_definition(object, next->name);
+  return next->after != NULL;
 }
 
 void *hz_next_definition(const char *name) {

@@ -45,8 +45,7 @@ void *hz_rule_realloc(void *p, size_t bytes) {
     return NULL;
   }
   const size_t old = hz_active.table.usable_size(p);
-  if (hz_unlikely(old == 0)) return hz_no_memory(); // not a block: reported, and dropped
-  if (bytes <= old && bytes >= old / 2) return p;   // what a line must answer, without the call
+  if (hz_unlikely(old == 0)) return hz_no_memory(); // no block of ours: reported by now
   void *resized = hz_active.table.resize(p, bytes);
   return resized != NULL ? resized : move_block(p, old, bytes);
 }

@@ -6,8 +6,8 @@
 
 enum { HZ_DESTINATION_BYTES = 1024 };
 
-// Fills in %p (process id), %e (program) and %% of a file name; another % stays as it is. A slash in
-// the program's name becomes '_'. False: the result does not fit into HZ_DESTINATION_BYTES.
+// Fills in %p (process id), %e (program) and %% of a file name; another % stays as it is. A slash
+// in the program's name becomes '_'. False: the result does not fit into HZ_DESTINATION_BYTES.
 bool hz_destination_name(const char *pattern, uint64_t pid, const char *program,
                          char name[HZ_DESTINATION_BYTES]);
 

@@ -1,7 +1,7 @@
 // The report: the same facts in the same order, once as text and once as JSON.
 //
-// Each section has two functions side by side, so that a fact that is added to one form is missed in
-// the other at a glance.
+// Each section has two functions side by side, so that a fact that is added to one form is missed
+// in the other at a glance.
 #include "stats/report.h"
 
 #include <inttypes.h>

@@ -84,7 +84,7 @@ static bool read_sections(struct hz_elf_file *file, const Elf64_Ehdr *header) {
 static enum hz_elf_state read_headers(struct hz_elf_file *file) {
   const Elf64_Ehdr *header = (const void *)file->bytes;
   // The identification, type and machine have the same place in both classes.
-  if (file->size < EI_NIDENT || memcmp(file->bytes, ELFMAG, SELFMAG) != 0) return HZ_ELF_NONE;
+  if (file->size < SELFMAG || memcmp(file->bytes, ELFMAG, SELFMAG) != 0) return HZ_ELF_NONE;
   if (file->size < sizeof(Elf32_Ehdr)) return HZ_ELF_DAMAGED;
   file->bits = header->e_ident[EI_CLASS] == ELFCLASS64 ? 64 : 32;
   file->type = header->e_type;

@@ -48,7 +48,7 @@ static void forbid_all_but_memory(void) {
 // Sizes from 16 bytes to 8 MiB, the big ones seldom.
 static size_t any_size(struct random_state *random) {
   size_t top = (size_t)16 << random_between(random, 0, 9);
-  if (random_between(random, 0, 99) == 0) top = (size_t)8 << 20;
+  if (random_between(random, 0, 999) == 0) top = (size_t)8 << 20;
   return random_between(random, 1, top);
 }
 

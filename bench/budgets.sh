@@ -1,0 +1,92 @@
+#!/bin/bash
+# Every budget of the library with what was measured: a line each, and exit code 1 if one is over.
+#
+#   bench/budgets.sh [NAME...]     names: pairs start choice text; default: all
+#
+# pairs: instructions of malloc(64) and free, counted by callgrind. start: what `true` costs more
+# under the library, in time and peak RSS. choice: what the jump through the table costs over direct
+# calls of the same line. text: the library's size. Variables: common.sh.
+set -euo pipefail
+source "$(dirname "$0")/common.sh"
+
+start_runs=400 choice_rounds=15 over=0
+
+verdict() { # name, figure, budget, unit: figure must not be greater than budget
+  local word
+  [[ $2 =~ ^-?[0-9.]+$ ]] || fail "$1: \"$2\" is not a figure; what was measured is above"
+  word=$(awk -v f="$2" -v b="$3" 'BEGIN { print (f <= b) ? "ok" : "over" }')
+  printf '%-34s %9s  budget %7s %-12s %s\n' "$1" "$2" "$3" "$4" "$word"
+  [[ $word == ok ]] || over=1
+}
+
+# Instructions per pair that a line may need; the other allocators' figures are bench/pair.sh's.
+pair_budget() { # profile
+  case $1 in
+    hz3*) echo 45 ;;
+    hz4* | hz6*) echo 55 ;;
+    hz5*) echo 70 ;;
+    *) echo 100 ;;
+  esac
+}
+
+check_pairs() {
+  local profiles profile figure
+  require_valgrind
+  profiles=$(our_profiles all)
+  for profile in $profiles; do
+    figure=$(instructions_per_pair "LD_PRELOAD=$library" "HAKOZUNA_PROFILE=$profile" \
+      "$bin/pair" single)
+    verdict "pair of malloc(64), $profile" "$figure" "$(pair_budget "$profile")" instructions
+  done
+}
+
+# The median of a figure in a row of bench/spawn's table. Each figure takes three columns.
+median_of() { # table, variant, figure
+  awk -v variant="$2" -v figure="$3" '
+    $1 == "#" { for (i = 3; i <= NF; i++) if ($i == figure) column = i - 1 }
+    $1 == variant { print $column; found = 1 }
+    END { exit !found }' <<<"$1"
+}
+
+difference() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.0f\n", a - b }'; }
+per_cent_over() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.1f\n", 100 * (a - b) / b }'; }
+
+check_start() {
+  local table figure
+  table=$("$bin/spawn" "$start_runs" plain "ours LD_PRELOAD=$library" -- true)
+  figure=$(difference "$(median_of "$table" ours wall_us)" "$(median_of "$table" plain wall_us)")
+  verdict "start of true, over glibc" "$figure" 200 microseconds
+  figure=$(difference "$(median_of "$table" ours rss_kib)" "$(median_of "$table" plain rss_kib)")
+  verdict "peak RSS of true, over glibc" "$figure" 400 KiB
+}
+
+check_choice() {
+  local loop table direct through
+  require_valgrind
+  [[ -x $choose ]] || fail "no program at $choose; build it (bazel build //bench/choose) or set" \
+    "HAKOZUNA_CHOOSE"
+  for loop in single batch slots; do
+    direct=$(instructions_per_pair "$choose" direct "$loop")
+    through=$(instructions_per_pair "$choose" table "$loop")
+    verdict "choice at run time, $loop" "$(per_cent_over "$through" "$direct")" 5 '% instr.'
+  done
+  table=$("$bin/spawn" -k ns "$choice_rounds" 'direct WAY=direct' 'table WAY=table' -- \
+    sh -c "exec $choose \"\$WAY\" single 40000000")
+  verdict "choice at run time, single" \
+    "$(per_cent_over "$(median_of "$table" table ns)" "$(median_of "$table" direct ns)")" 5 '% time'
+}
+
+check_text() {
+  verdict "text of the library" "$(size "$library" | awk 'NR == 2 { printf "%.0f", $1 / 1024 }')" \
+    256 KiB
+}
+
+require_library
+use_programs
+(($# > 0)) || set -- pairs start choice text
+for name; do
+  declare -F "check_$name" >/dev/null || fail "no budget is called $name; expected: pairs start" \
+    "choice text"
+  "check_$name"
+done
+exit "$over"

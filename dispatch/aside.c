@@ -1,0 +1,43 @@
+// Links to the next definitions: see dispatch/aside.h.
+//
+// A name that nobody else defines (free_sized in an old libc, operator new in a C program) keeps its
+// rule, which ends in the next malloc or free.
+#include "dispatch/aside.h"
+
+#include "core/log.h"
+#include "dispatch/active.h"
+#include "dispatch/objects.h"
+#include "dispatch/rules.h"
+
+static void *next_alloc_zeroed(size_t bytes) { return hz_active.family.calloc(1, bytes); }
+
+// One word of code pointer: an object pointer from the symbol table, as dlsym gives it.
+#define HZ_LINK(slot, name)                                                                        \
+  do {                                                                                             \
+    void *next = hz_next_definition(name);                                                         \
+    if (next != NULL) (slot) = (__typeof__(slot))next;                                             \
+  } while (0)
+
+static void link_family(struct hz_family *family) {
+  *family = hz_rules;
+#define HZ_LINK_SLOT(name, result, parameters, arguments) HZ_LINK(family->name, #name);
+  HZ_FAMILY(HZ_LINK_SLOT)
+#undef HZ_LINK_SLOT
+}
+
+bool hz_step_aside(const char *program, const char *reason) {
+  struct hz_family family;
+  struct hz_table table = {.alloc_zeroed = next_alloc_zeroed};
+  link_family(&family);
+  HZ_LINK(table.alloc, "malloc");
+  HZ_LINK(table.release, "free");
+  HZ_LINK(table.usable_size, "malloc_usable_size");
+  HZ_LINK(table.alloc_aligned, "memalign");
+  HZ_LINK(table.resize, "realloc");
+  if (table.alloc == NULL || table.release == NULL || table.usable_size == NULL ||
+      table.alloc_aligned == NULL || table.resize == NULL)
+    return false;
+  hz_active_publish(&table, &family);
+  hz_log("stepping aside in %s: %s; the process runs as without hakozuna", program, reason);
+  return true;
+}

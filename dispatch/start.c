@@ -1,0 +1,138 @@
+// From the first call to a published table: see dispatch/start.h.
+//
+// Runs inside somebody's malloc, mostly before any constructor: no allocation, no stdio, no dlsym.
+#define _GNU_SOURCE
+#include "dispatch/start.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config/options.h"
+#include "core/core.h"
+#include "core/log.h"
+#include "core/misuse.h"
+#include "core/os.h"
+#include "dispatch/active.h"
+#include "dispatch/aside.h"
+#include "dispatch/boot.h"
+#include "dispatch/deepbind.h"
+#include "dispatch/exact.h"
+#include "dispatch/registry.h"
+#include "dispatch/rules.h"
+
+enum { EXIT_CONFIG = 78, MAX_GROUPS = 16, MAX_PROFILES = 64 }; // EX_CONFIG of sysexits.h
+
+struct hz_process hz_process = {.program = "?"};
+
+uint64_t hz_now_ns(void) {
+  struct timespec t;
+  if (clock_gettime(CLOCK_MONOTONIC, &t) != 0) return 0;
+  return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+// ---- Who we are ----------------------------------------------------------------------------------
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash != NULL ? slash + 1 : path;
+}
+
+// The name it was called by: /usr/bin/redis-server, not what the symbolic link leads to. A program
+// that was executed through a descriptor has only the link's name.
+static const char *program_name(void) {
+  static char link[HZ_PATH_BYTES];
+  const char *called = (const char *)getauxval(AT_EXECFN);
+  if (called != NULL && strncmp(called, "/dev/fd/", 8) != 0 && strncmp(called, "/proc/", 6) != 0)
+    return base_name(called);
+  const ssize_t length = readlink("/proc/self/exe", link, sizeof link - 1);
+  return length > 0 ? base_name(link) : "?";
+}
+
+// ---- Configuration -------------------------------------------------------------------------------
+
+static void load_config(void) {
+  static struct hz_option_group groups[MAX_GROUPS];
+  static struct hz_profile_entry profiles[MAX_PROFILES];
+  struct hz_config_input input = {
+      .environment = (const char *const *)environ,
+      .program = hz_process.program,
+      .secure = getauxval(AT_SECURE) != 0,
+      .groups = groups,
+      .profiles = profiles,
+  };
+  groups[input.group_count++] = hz_common_options;
+  for (size_t i = 0; i < hz_line_catalog_count; i++) {
+    const struct hz_line_info *info = hz_line_catalog[i];
+    HZ_CHECK(input.group_count < MAX_GROUPS);
+    HZ_CHECK(input.profile_count + info->profile_count <= MAX_PROFILES);
+    groups[input.group_count++] = (struct hz_option_group){info->options, info->option_count};
+    for (size_t k = 0; k < info->profile_count; k++)
+      profiles[input.profile_count++] =
+          (struct hz_profile_entry){.line = info->name, .profile = &info->profiles[k]};
+  }
+  hz_config_load(&input, &hz_process.config);
+}
+
+static void obey_strict(void) {
+  const struct hz_config *config = &hz_process.config;
+  if (!config->strict || config->problems == 0) return;
+  hz_log("%s does not start: the configuration has %u problem%s and HAKOZUNA_STRICT is set",
+         hz_process.program, config->problems, config->problems == 1 ? "" : "s");
+  _exit(EXIT_CONFIG);
+}
+
+// ---- The line ------------------------------------------------------------------------------------
+
+static bool start_line(const struct hz_line *line) {
+  const struct hz_core_options core = {
+      .reserve_bytes = hz_common.arena_reserve,
+      .purge_idle_ms = hz_common.purge_idle_ms,
+      .run_cache_bytes = hz_common.cache_run_bytes,
+      .large_cache_bytes = hz_common.cache_large_bytes,
+  };
+  hz_misuse_action = (int)hz_common.on_misuse;
+  hz_misuse_profile(hz_process.config.profile->profile->name);
+  return hz_core_start(&core) && line->start();
+}
+
+static void publish(const struct hz_line *line) {
+  hz_process.options[0] = hz_common_options;
+  hz_process.options[1] = (struct hz_option_group){line->info->options, line->info->option_count};
+  hz_process.line = line;
+  hz_active_publish(hz_common.stats_exact ? hz_exact_start(&line->table) : &line->table, &hz_rules);
+}
+
+static void step_aside(const char *reason) {
+  if (hz_step_aside(hz_process.program, reason)) return;
+  hz_log("%s cannot go on: %s, and no other malloc is there", hz_process.program, reason);
+  _exit(EXIT_CONFIG);
+}
+
+void hz_start(void) {
+  const int saved = errno;
+  hz_os_start();
+  hz_process.start_ns = hz_now_ns();
+  hz_process.program = program_name();
+  hz_deepbind_start();
+  hz_neighbours_read(&hz_process.neighbours);
+  if (hz_process.neighbours.step_aside) {
+    step_aside(hz_process.neighbours.reason);
+  } else {
+    load_config();
+    obey_strict();
+    const struct hz_line *line = hz_line_named(hz_process.config.profile->line);
+    if (start_line(line))
+      publish(line);
+    else
+      step_aside("the kernel gives no address space for a heap");
+  }
+  errno = saved;
+}
+
+const char *hz_process_profile(void) {
+  hz_boot();
+  return hz_process.line != NULL ? hz_process.config.profile->profile->name : "none";
+}

@@ -1,0 +1,169 @@
+#!/bin/bash
+# At home in every process: libraries that come late, small stacks, thread exits, forks, filters of
+# system calls, programs with allocators of their own, memory that has to go back, last words.
+. "$(dirname "$0")/support/harness.sh"
+
+# check PROFILE WHAT COMMAND...: it ends well, says ok, and the library is silent.
+check() {
+  local profile=$1 what=$2
+  shift 2
+  run "$profile" "$@"
+  if [ "$status" -eq 0 ] && ! grep -q '^ok$' "$work/out"; then
+    fail "$profile: $what: no 'ok' at the end"
+  else
+    expect "$profile: $what"
+  fi
+}
+
+check_loading() {
+  local profile=$1
+  check "$profile" "a library with its own thread-local data" \
+    "$programs/home_dlopen" tls "$programs/libown_tls.so"
+  check "$profile" "dlopen of the library itself" "$programs/home_dlopen" itself "$library"
+  run "$profile" "$programs/home_dlopen" deepbind "$programs/libexchange.so"
+  expect_lines "$profile: blocks change sides with an RTLD_DEEPBIND library" 1 RTLD_DEEPBIND
+  check_runpath "$profile"
+}
+
+# The program's RUNPATH, not the library's, is searched for what the program loads by name.
+build_runpath() {
+  mkdir -p "$work/runpath/hidden"
+  cp "$programs/libexchange.so" "$work/runpath/hidden/libhidden.so"
+  cat > "$work/runpath/main.c" <<'C'
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void) {
+  void *library = dlopen("libhidden.so", RTLD_NOW);
+  puts(library ? "ok" : dlerror());
+  return library == NULL;
+}
+C
+  gcc -o "$work/runpath/main" "$work/runpath/main.c" -ldl \
+    -Wl,--enable-new-dtags,-rpath,'$ORIGIN/hidden'
+}
+
+check_runpath() { check "$1" "dlopen by name through the program's RUNPATH" "$work/runpath/main"; }
+
+check_threads() {
+  local profile=$1
+  check "$profile" "1,000 threads with 64 KiB stacks" "$programs/home_threads" small_stacks
+  check "$profile" "1,000 threads with the least stacks" "$programs/home_threads" least_stacks
+  check "$profile" "10,000 short threads in turn" "$programs/home_threads" churn
+  check "$profile" "destructors that allocate in all rounds" "$programs/home_threads" destructors
+  check "$profile" "thread_local destructors of C++" "$programs/home_thread_local"
+  check "$profile" "a thread that only frees" "$programs/home_consumer"
+}
+
+check_forks() {
+  local profile=$1
+  check "$profile" "forks inside of signal handlers" "$programs/home_fork" signal
+  check "$profile" "vfork, posix_spawn and popen" "$programs/home_fork" exec
+  check "$profile" "fork handlers that were registered late" \
+    "$programs/home_fork" atfork "$programs/libatfork.so"
+}
+
+# Behind the library in LD_PRELOAD is before it in the order of initialisation.
+check_early_fork_handlers() {
+  check "$1" "forks from eight allocating threads" "$programs/home_fork" threads
+  check "$1" "fork handlers that were registered early" \
+    LD_PRELOAD="$programs/libatfork.so" "$programs/home_fork" threads
+}
+
+check_filter() { check "$1" "a filter that allows memory calls alone" "$programs/home_seccomp"; }
+
+check_giving_back() {
+  local profile=$1 mix
+  for mix in small mixed large every_second; do
+    check "$profile" "malloc_trim gives $mix blocks back" "$programs/home_shrink" trim $mix
+  done
+  check "$profile" "malloc_trim gives blocks of ended threads back" \
+    "$programs/home_shrink" trim small 4
+  check "$profile" "idle small blocks go back" "$programs/home_shrink" idle small
+  check "$profile" "idle mixed blocks of ended threads go back" "$programs/home_shrink" idle mixed 4
+  check "$profile" "idle large blocks go back" "$programs/home_shrink" idle large
+}
+
+# ---- other allocators
+
+build_sanitized() {
+  cat > "$work/sanitized.cc" <<'C'
+#include <cstdio>
+#include <string>
+#include <vector>
+int main() {
+  std::vector<std::string> words(1000, std::string(100, 'x'));
+  puts(words.back().size() == 100 ? "ok" : "wrong");
+}
+C
+  g++ -fsanitize=address -o "$work/sanitized" "$work/sanitized.cc"
+}
+
+check_stepping_aside() {
+  local profile=$1
+  run "$profile" "$programs/home_own_malloc"
+  expect_lines "$profile: a program with its own malloc" 1 'stepping aside'
+  grep -q '^own 3890$' "$work/out" || fail "$profile: the program's own malloc printed otherwise"
+  # The sanitizer insists on being first; it is told that this is intended.
+  run "$profile" ASAN_OPTIONS=verify_asan_link_order=0 "$work/sanitized"
+  expect_lines "$profile: a program under the address sanitizer" 1 'stepping aside'
+}
+
+check_static() {
+  run "$1" HAKOZUNA_STATS=text "$programs/static_hello"
+  expect "$1: a static program is untouched"
+  grep -q '^static$' "$work/out" || fail "$1: the static program printed otherwise"
+}
+
+# ---- last words
+
+check_closed_stderr() {
+  local profile=$1
+  run "$profile" HAKOZUNA_STATS=text "$programs/home_report" closed
+  if [ "$status" -eq 0 ] && grep -q refills "$work/err" && grep -q "$profile" "$work/err"; then
+    pass
+  else
+    fail "$profile: no report after descriptor 2 was closed"
+  fi
+}
+
+check_report_files() {
+  local profile=$1 folder=$work/reports
+  rm -rf "$folder"
+  mkdir "$folder"
+  run "$profile" HAKOZUNA_STATS="json:$folder/%p.json" "$programs/home_report" fork
+  expect "$profile: reports of four processes into files"
+  run none python3 -c '
+import json, os, sys
+folder = sys.argv[1]
+names = sorted(os.listdir(folder))
+assert len(names) == 4, "files are %s, expected 4" % names
+for name in names:
+    lines = open(os.path.join(folder, name)).read().splitlines()
+    assert len(lines) == 1, "%s has %d lines, expected 1" % (name, len(lines))
+    report = json.loads(lines[0])
+    assert report["schema"] == 1, "schema is %s" % report["schema"]
+    assert str(report["pid"]) + ".json" == name, "%s is of process %s" % (name, report["pid"])
+    assert report["profile"] == sys.argv[2], "profile is %s" % report["profile"]
+' "$folder" "$profile"
+  expect "$profile: each report is one line of JSON about its own process"
+}
+
+check_everything() {
+  check_loading "$1"
+  check_threads "$1"
+  check_forks "$1"
+  check_filter "$1"
+  check_giving_back "$1"
+  check_closed_stderr "$1"
+  check_report_files "$1"
+}
+
+build_runpath
+build_sanitized
+for profile in $(profiles); do check_everything "$profile"; done
+for profile in $(default_profiles); do
+  check_early_fork_handlers "$profile"
+  check_stepping_aside "$profile"
+  check_static "$profile"
+done
+finish

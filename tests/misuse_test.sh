@@ -1,0 +1,138 @@
+#!/bin/bash
+# Bad frees are found as the README's table says: one message of the right kind and a backtrace,
+# then SIGABRT; with on_misuse = report the program goes on and each call site is told once; with
+# ignore nothing is said.
+. "$(dirname "$0")/support/harness.sh"
+
+# A row: the program, its arguments, then one cell per line of allocators.
+#   KIND        found in the very call
+#   KIND-late   found at the latest when the thread ends or malloc_trim runs
+#   legal       no misuse: nothing may be said
+expectations() {
+  cat <<'TABLE'
+program          arguments             hz3
+misuse_foreign   stack                 foreign
+misuse_foreign   static                foreign
+misuse_foreign   mapped                foreign
+misuse_foreign   libc                  foreign
+misuse_foreign   neighbour             foreign
+misuse_double    now,small             double-late
+misuse_double    later,small           double-late
+misuse_double    many,small            double-late
+misuse_double    threads,small         double-late
+misuse_double    exit,small            double-late
+misuse_double    now,page              double-late
+misuse_double    many,page             double-late
+misuse_double    exit,page             double-late
+misuse_double    now,run               double
+misuse_double    later,run             double
+misuse_double    many,run              double
+misuse_double    threads,run           double
+misuse_double    exit,run              double
+misuse_double    now,large             double
+misuse_double    later,large           double
+misuse_double    threads,large         double
+misuse_interior  owner,small,16        interior-late
+misuse_interior  owner,small,8         interior-late
+misuse_interior  owner,page,1024       interior-late
+misuse_interior  thread,small,16       interior
+misuse_interior  thread,small,1        interior
+misuse_interior  thread,page,1024      interior
+misuse_interior  owner,run,16          interior
+misuse_interior  owner,run,65536       interior
+misuse_interior  thread,run,4096       interior
+misuse_interior  owner,large,4096      interior
+misuse_interior  owner,large,5000000   interior
+misuse_query     realloc,stack         foreign
+misuse_query     realloc,interior      interior
+misuse_query     realloc,freed         double
+misuse_query     usable,stack          foreign
+misuse_query     usable,interior       interior
+misuse_query     usable,freed          double
+misuse_none      -                     legal
+TABLE
+}
+
+messages() { grep -c -E '^hakozuna: (foreign|interior|double) free of ' "$work/err"; }
+messages_of() { grep -c -E "^hakozuna: $1 free of (0x[0-9a-f]+|\(nil\)):? " "$work/err"; }
+frames() { grep -c -E '^hakozuna:  +#[0-9]+ ' "$work/err"; }
+
+# abort: dies by SIGABRT after one message of this kind, with a frame of the program in the trace.
+expect_abort() {
+  local what=$1 kind=$2 late=$3
+  if [ "$status" -ne 134 ]; then
+    fail "$what: exit code $status, expected 134 (SIGABRT)"
+  elif [ "$(messages)" -ne 1 ] || [ "$(messages_of "$kind")" -ne 1 ]; then
+    fail "$what: $(messages) messages, $(messages_of "$kind") of them '$kind free', expected 1"
+  elif [ "$(frames)" -lt 2 ] || ! grep -q -E "#[0-9]+ .*$program" "$work/err"; then
+    fail "$what: no backtrace through $program"
+  elif [ -z "$late" ] && grep -q survived "$work/out"; then
+    fail "$what: the bad call returned, expected the very call to stop the program"
+  else
+    pass
+  fi
+}
+
+# report and ignore: the program ends as if nothing had happened.
+expect_survival() {
+  local what=$1 kind=$2 count=$3
+  if [ "$status" -ne 0 ] || ! grep -q flushed "$work/out"; then
+    fail "$what: exit code $status, expected the program to end well"
+  elif [ "$(messages)" -ne "$count" ] || [ "$(messages_of "$kind")" -ne "$count" ]; then
+    fail "$what: $(messages) messages, $(messages_of "$kind") of them '$kind free', expected $count"
+  else
+    pass
+  fi
+}
+
+check_row() {
+  local profile=$1 program=$2 arguments=${3//,/ } cell=$4
+  [ "$arguments" != - ] || arguments=
+  local kind=${cell%-late} late=
+  [ "$kind" = "$cell" ] || late=late
+  # shellcheck disable=SC2086 # the arguments are words
+  run "$profile" "$programs/$program" $arguments
+  if [ "$cell" = legal ]; then
+    expect "$profile: $program"
+    return
+  fi
+  expect_abort "$profile: $program $arguments" "$kind" "$late"
+  # shellcheck disable=SC2086
+  run "$profile" HAKOZUNA_ON_MISUSE=report "$programs/$program" $arguments
+  expect_survival "$profile, report: $program $arguments" "$kind" 1
+  # shellcheck disable=SC2086
+  run "$profile" HAKOZUNA_ON_MISUSE=ignore "$programs/$program" $arguments
+  expect_survival "$profile, ignore: $program $arguments" "$kind" 0
+}
+
+# The cell of a profile's line in the current row; the first row names the columns.
+check_profile() {
+  local profile=$1 line=${1%%-*} column='' program arguments cells
+  while read -r program arguments cells; do
+    # shellcheck disable=SC2206 # cells are words
+    cells=($cells)
+    if [ "$program" = program ]; then
+      local i
+      for i in "${!cells[@]}"; do [ "${cells[i]}" != "$line" ] || column=$i; done
+      [ -n "$column" ] || fail "$line has no column in the table of this test: add one"
+    elif [ -n "$column" ]; then
+      check_row "$profile" "$program" "$arguments" "${cells[column]}"
+    fi
+  done < <(expectations)
+}
+
+check_call_sites() {
+  local profile=$1
+  run "$profile" HAKOZUNA_ON_MISUSE=report "$programs/misuse_foreign" stack 5
+  expect_survival "$profile: five bad frees by one call are told once" foreign 1
+  run "$profile" HAKOZUNA_ON_MISUSE=report "$programs/misuse_foreign" sites
+  expect_survival "$profile: bad frees by two calls are told twice" foreign 2
+}
+
+ran="the table"
+: > "$work/out" > "$work/err"
+for profile in $(profiles); do
+  check_profile "$profile"
+  check_call_sites "$profile"
+done
+finish

@@ -1,0 +1,21 @@
+#!/bin/bash
+# Threads that allocate, resize, free and hand blocks to each other keep every byte: with few and
+# many threads, in one generation and in many short ones. The seed of a failed run is in its output;
+# TEST_SEED repeats it.
+. "$(dirname "$0")/support/harness.sh"
+
+seed=${TEST_SEED:-$((RANDOM * 32768 + RANDOM))}
+echo "seed $seed"
+
+# check_stress PROFILE CALLS THREADS GENERATIONS
+check_stress() {
+  seconds=300 run "$1" "$programs/stress" "$seed" "$2" "$3" "$4"
+  expect "$1: $3 threads, $4 generations"
+}
+
+for profile in $(profiles); do
+  check_stress "$profile" 200000 2 2
+  check_stress "$profile" 60000 16 2
+  check_stress "$profile" 1500 8 60
+done
+finish
