@@ -1,7 +1,7 @@
 // Segments, slabs and runs: see core/arena.h.
 //
 // Invariants (hz_arena_check):
-//   free & ~dirty reads as zero; dirty is a subset of free, but for slabs that are just being purged
+//   free & ~dirty reads as zero; dirty is a subset of free
 //   a segment is in the bucket of the longest run of its free word, or in none when that is empty
 //   a segment is in the purge queue exactly if it has dirty slabs
 #include "core/arena.h"

@@ -7,8 +7,8 @@
 //   run        1 to 64 neighbouring slabs of one segment, with a descriptor outside of them
 //   large      whole segments in a row, for one block above 4 MiB (core/large.h)
 //
-// Under RLIMIT_AS nothing is reserved ahead: segments are claimed one by one at their places, so the
-// process keeps the address space that it does not use.
+// Under RLIMIT_AS nothing is reserved ahead: segments are claimed one by one at their places, so
+// the process keeps the address space that it does not use.
 //
 // Free slabs that have been used keep their pages ("dirty") until they have been idle for
 // purge.idle_ms; hz_arena_purge then gives them back, in batches, from slow paths.
@@ -46,6 +46,7 @@ struct hz_run {
   _Atomic uint8_t state;      // enum hz_run_state
   bool zero;                  // every byte was zero when the run was taken
   uint8_t first_word;         // class runs: no free bit in a bitmap word below this one
+  uint8_t idle_ticks;         // class runs: ticks since a block was taken or given
 };
 
 struct hz_segment;

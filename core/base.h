@@ -33,7 +33,8 @@ enum {
   HZ_MIN_ALIGN = 16,  // what alignof(max_align_t) asks for on the 64-bit ABIs
 };
 
-// Debug builds (`bazel build -c dbg`) run the invariant checkers; the compiler drops them elsewhere.
+// Debug builds (`bazel build -c dbg`) run the invariant checkers; the compiler drops them
+// elsewhere.
 #ifdef NDEBUG
 enum { HZ_DEBUG = 0 };
 #else

@@ -4,6 +4,7 @@
 // home exactly if 0 < free (a full one is in none); no bit beyond run->blocks is set.
 #include "core/central.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "core/counter.h"
@@ -73,6 +74,7 @@ static uint32_t take_bits(struct hz_run *run, void **out, uint32_t want) {
   }
   run->first_word = (uint8_t)(got < want ? words : w - 1);
   run->free -= got;
+  run->idle_ticks = 0;
   return got;
 }
 
@@ -161,6 +163,7 @@ static uint32_t give_locked(struct central *c, unsigned class_id, void *const *b
       return i + 1;
     }
     c->free_blocks++;
+    run->idle_ticks = 0;
     if (run->free++ == 0) list_insert(c, run);
     if (run->free == run->blocks) {
       list_remove(c, run);
@@ -201,18 +204,19 @@ static bool block_free(const struct hz_run *run, uint32_t index) {
   return (run->free_bits[index / 64] >> (index & 63) & 1) != 0;
 }
 
-// Whole pages between `from` and `to` (block indices, all free). They read as zero afterwards, which
-// nobody relies on: the blocks were free.
-static size_t purge_blocks(const struct hz_run *run, uint32_t from, uint32_t to) {
+// Whole pages between `from` and `to` (block indices, all free). They read as zero afterwards,
+// which nobody relies on: the blocks were free.
+static size_t purge_blocks(const struct hz_run *run, uint32_t from, uint32_t to, unsigned *calls) {
   const size_t bytes = hz_class_bytes(run->class_id);
   const uintptr_t start = hz_align_up((uintptr_t)run->base + from * bytes, hz_page_bytes);
   const uintptr_t end = hz_align_down((uintptr_t)run->base + to * bytes, hz_page_bytes);
-  if (start >= end || !hz_os.purge((void *)start, end - start)) return 0;
+  if (start >= end || *calls == 0) return 0;
+  --*calls;
   hz_count(HZ_COUNT_purge_calls, 1);
-  return end - start;
+  return hz_os.purge((void *)start, end - start) ? end - start : 0;
 }
 
-static size_t purge_run(const struct hz_run *run) {
+static size_t purge_run(const struct hz_run *run, unsigned *calls) {
   size_t purged = 0;
   for (uint32_t i = 0; i < run->blocks;) {
     if (!block_free(run, i)) {
@@ -221,24 +225,38 @@ static size_t purge_run(const struct hz_run *run) {
     }
     uint32_t end = i + 1;
     while (end < run->blocks && block_free(run, end)) end++;
-    purged += purge_blocks(run, i, end);
+    purged += purge_blocks(run, i, end, calls);
     i = end;
   }
   return purged;
 }
 
-size_t hz_central_purge(unsigned class_id) {
+// The system calls are made under the class's lock, because the free blocks must stay free
+// meanwhile. All runs, or those that have just become idle.
+static size_t purge_class(unsigned class_id, bool all, unsigned *calls) {
   struct central *c = &central[class_id];
   size_t purged = 0;
-  // The system calls are made under the class's lock: the free blocks must stay free meanwhile, and
-  // who calls malloc_trim has asked for the wait.
   hz_lock(&c->lock);
   for (unsigned h = 0; h < HZ_HOMES; h++)
-    for (const struct hz_run *run = c->homes[h]; run != NULL; run = run->next)
-      purged += purge_run(run);
+    for (struct hz_run *run = c->homes[h]; run != NULL; run = run->next) {
+      if (run->idle_ticks < HZ_IDLE_TICKS) run->idle_ticks++;
+      const bool due = run->idle_ticks == HZ_IDLE_TICKS && *calls != 0;
+      if (all || due) purged += purge_run(run, calls);
+      // Done until it is used again, unless the calls ran out on the way.
+      if (due && *calls != 0) run->idle_ticks = HZ_IDLE_TICKS + 1;
+    }
   hz_unlock(&c->lock);
   if (purged != 0) hz_count(HZ_COUNT_purged, purged);
   return purged;
+}
+
+size_t hz_central_purge(unsigned class_id) {
+  unsigned calls = UINT_MAX;
+  return purge_class(class_id, true, &calls);
+}
+
+size_t hz_central_decay(unsigned class_id, unsigned *calls) {
+  return purge_class(class_id, false, calls);
 }
 
 uint64_t hz_central_free_bytes(unsigned class_id) {

@@ -4,19 +4,22 @@
 // giving sets them, so a block that is given twice, or that does not begin where a block begins, is
 // found out. A run whose bits are all set leaves the class, and its slabs can serve any other.
 //
-// A class has one lock and, per home, a list of runs with free blocks. What a home is (hz3: a shard)
-// is the line's affair.
+// A class has one lock and, per home, a list of runs with free blocks. What a home is (hz3: a
+// shard) is the line's affair.
 #ifndef HZ_CORE_CENTRAL_H
 #define HZ_CORE_CENTRAL_H
 
 #include "core/arena.h"
 #include "core/size_class.h"
 
-enum { HZ_HOMES = 64 };
+enum {
+  HZ_HOMES = 64,
+  HZ_IDLE_TICKS = 4, // ticks come four times per purge.idle_ms (core/tick.c)
+};
 
-// Makes `run`, just taken from the arena with the class's number of slabs, a run of free blocks that
-// no list holds: the caller takes from it at once with hz_central_take_new. False: no memory for its
-// bitmap; the run still belongs to the caller.
+// Makes `run`, just taken from the arena with the class's number of slabs, a run of free blocks
+// that no list holds: the caller takes from it at once with hz_central_take_new. False: no memory
+// for its bitmap; the run still belongs to the caller.
 bool hz_central_carve(struct hz_run *run, unsigned class_id, unsigned home);
 
 // Takes up to `want` blocks out of a run just carved and lists the run. Returns how many.
@@ -48,6 +51,11 @@ void hz_central_release(struct hz_run *list);
 
 // Gives back the pages inside runs that hold free blocks only, for malloc_trim. Returns bytes.
 size_t hz_central_purge(unsigned class_id);
+
+// One tick passes: runs from which nothing was taken and to which nothing was given for
+// HZ_IDLE_TICKS ticks give the pages back that only free blocks touch, once. *calls: system calls
+// that may still be made; counted down. Returns bytes.
+size_t hz_central_decay(unsigned class_id, unsigned *calls);
 
 // Blocks of a class that are free here, in bytes.
 uint64_t hz_central_free_bytes(unsigned class_id);

@@ -36,18 +36,28 @@ static void futex(struct hz_lock *lock, int operation, uint32_t value) {
   errno = saved;
 }
 
+static bool try_lock(struct hz_lock *lock, uint32_t mark) {
+  uint32_t expected = 0;
+  return atomic_load_explicit(&lock->word, memory_order_relaxed) == 0 &&
+         atomic_compare_exchange_strong_explicit(&lock->word, &expected, mark, memory_order_acquire,
+                                                 memory_order_relaxed);
+}
+
 HZ_SLOW void hz_lock_wait(struct hz_lock *lock) {
   for (int i = 0; i < SPINS; i++) {
-    uint32_t expected = 0;
-    if (atomic_load_explicit(&lock->word, memory_order_relaxed) == 0 &&
-        atomic_compare_exchange_strong_explicit(&lock->word, &expected, 1, memory_order_acquire,
-                                                memory_order_relaxed))
-      return;
+    if (try_lock(lock, hz_lock_mark())) return;
     relax();
   }
-  // From here on the word says 2, so that whoever unlocks wakes one sleeper.
-  while (atomic_exchange_explicit(&lock->word, 2, memory_order_acquire) != 0)
-    futex(lock, FUTEX_WAIT, 2);
+  // Who has slept takes the lock as awaited: others may be sleeping still.
+  while (!try_lock(lock, hz_lock_mark() | HZ_LOCK_AWAITED)) {
+    uint32_t held = atomic_load_explicit(&lock->word, memory_order_relaxed);
+    if (held == 0) continue;
+    const uint32_t awaited = held | HZ_LOCK_AWAITED;
+    if (held == awaited ||
+        atomic_compare_exchange_strong_explicit(&lock->word, &held, awaited, memory_order_relaxed,
+                                                memory_order_relaxed))
+      futex(lock, FUTEX_WAIT, awaited);
+  }
 }
 
 HZ_SLOW void hz_lock_wake(struct hz_lock *lock) {
@@ -66,15 +76,15 @@ static struct hz_lock *lock_at(const struct lock_group *group, size_t i) {
 }
 
 void hz_locks_before_fork(void) {
-  void *self = __builtin_thread_pointer();
   for (size_t g = 0; g < group_count; g++)
     for (size_t i = 0; i < groups[g].count; i++) {
       struct hz_lock *lock = lock_at(&groups[g], i);
-      if (atomic_load_explicit(&lock->owner, memory_order_relaxed) == self) continue;
+      const uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
+      if ((word & ~(uint32_t)HZ_LOCK_AWAITED) == hz_lock_mark()) continue;
       hz_lock(lock);
       lock->taken_for_fork = true;
     }
-  atomic_store_explicit(&hz_lock_fork_thread, self, memory_order_relaxed);
+  atomic_store_explicit(&hz_lock_fork_thread, __builtin_thread_pointer(), memory_order_relaxed);
 }
 
 void hz_locks_after_fork(void) {

@@ -9,17 +9,25 @@
 
 #include "core/base.h"
 
+// The word holds the low half of the owner's thread pointer (whose lowest bits are zero), so that
+// taking a lock and signing it is one step: a signal handler that forks cannot come between.
 struct hz_lock {
-  _Atomic uint32_t word; // 0 free, 1 held, 2 held and somebody sleeps
+  _Atomic uint32_t word; // 0 free, else the owner's mark, | HZ_LOCK_AWAITED when somebody sleeps
   bool taken_for_fork;   // by hz_locks_before_fork, so to be released after it
-  _Atomic(void *) owner; // thread pointer of the holder, NULL when free
 };
+
+enum { HZ_LOCK_AWAITED = 1, HZ_LOCK_HELD = 2 };
 
 // Thread pointer of the thread that is inside fork(), else NULL.
 extern _Atomic(void *) hz_lock_fork_thread;
 
 void hz_lock_wait(struct hz_lock *lock);
 void hz_lock_wake(struct hz_lock *lock);
+
+HZ_FAST uint32_t hz_lock_mark(void) {
+  return ((uint32_t)(uintptr_t)__builtin_thread_pointer() & ~(uint32_t)HZ_LOCK_AWAITED) |
+         HZ_LOCK_HELD;
+}
 
 HZ_FAST bool hz_lock_passes(void) {
   return hz_unlikely(atomic_load_explicit(&hz_lock_fork_thread, memory_order_relaxed) ==
@@ -29,17 +37,16 @@ HZ_FAST bool hz_lock_passes(void) {
 HZ_FAST void hz_lock(struct hz_lock *lock) {
   if (hz_lock_passes()) return;
   uint32_t expected = 0;
-  if (!atomic_compare_exchange_strong_explicit(&lock->word, &expected, 1, memory_order_acquire,
-                                               memory_order_relaxed))
+  if (!atomic_compare_exchange_strong_explicit(&lock->word, &expected, hz_lock_mark(),
+                                               memory_order_acquire, memory_order_relaxed))
     hz_lock_wait(lock);
-  atomic_store_explicit(&lock->owner, __builtin_thread_pointer(), memory_order_relaxed);
 }
 
 HZ_FAST void hz_unlock(struct hz_lock *lock) {
   if (hz_lock_passes()) return;
-  atomic_store_explicit(&lock->owner, NULL, memory_order_relaxed);
   // Release pairs with the acquire in hz_lock and hz_lock_wait.
-  if (atomic_exchange_explicit(&lock->word, 0, memory_order_release) == 2) hz_lock_wake(lock);
+  const uint32_t word = atomic_exchange_explicit(&lock->word, 0, memory_order_release);
+  if ((word & HZ_LOCK_AWAITED) != 0) hz_lock_wake(lock);
 }
 
 // Lock order: who holds a lock of one rank may take one of a later rank, never the reverse.

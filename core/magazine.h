@@ -3,10 +3,10 @@
 //   slots: [ NULL | block ... block |   ...   | FULL ]
 //            ^0     ^1         ^top             ^capacity + 1
 //
-// `top` points at the newest block, or at the NULL below the first. A pop that finds NULL is "empty",
-// a push that finds FULL above top is "full": one compare each, no count, any capacity. While a
-// magazine is loaded, top is its whole state and lives in its thread's heap; `count` is valid only
-// while it is not.
+// `top` points at the newest block, or at the NULL below the first. A pop that finds NULL is
+// "empty", a push that finds FULL above top is "full": one compare each, no count, any capacity.
+// While a magazine is loaded, top is its whole state and lives in its thread's heap; `count` is
+// valid only while it is not.
 //
 // Whole magazines are exchanged with what is below (core/depot.h, a line's stash), never walked.
 #ifndef HZ_CORE_MAGAZINE_H

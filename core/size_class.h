@@ -1,8 +1,8 @@
 // One geometry of sizes for every line: 44 classes from 16 bytes to 64 KiB.
 //
 // 16-byte steps to 128 bytes, then four per doubling, so at most a fifth of a block is unused
-// (docs/DECISIONS.md has the figures for eight). Every class is a multiple of 16; a block is aligned
-// to the largest power of two that divides its class, because runs start at slab borders.
+// (docs/DECISIONS.md has the figures for eight). Every class is a multiple of 16; a block is
+// aligned to the largest power of two that divides its class, because runs start at slab borders.
 #ifndef HZ_CORE_SIZE_CLASS_H
 #define HZ_CORE_SIZE_CLASS_H
 

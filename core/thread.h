@@ -31,8 +31,8 @@ void hz_thread_detach(struct hz_thread *thread);
 // Threads with a slot now.
 uint32_t hz_thread_count(void);
 
-// One thread of the parent that does not exist in this (forked) process, its slot still taken; NULL:
-// none left. The line empties its heap and detaches it. The check for "none" is one load.
+// One thread of the parent that does not exist in this (forked) process, its slot still taken;
+// NULL: none left. The line empties its heap and detaches it. The check for "none" is one load.
 struct hz_thread *hz_thread_take_orphan(void);
 
 // For pthread_atfork: every lock of core and line, in lock order.

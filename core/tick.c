@@ -8,8 +8,6 @@
 #include "core/os.h"
 
 enum {
-  // System calls that one tick may make: some 100 microseconds, the longest pause of a malloc.
-  PURGE_CALLS = 64,
   PERIODS = 4, // ticks per idle time: memory leaves at most a quarter late
   MAX_PERIOD_MS = 250,
 };
@@ -21,7 +19,7 @@ static _Atomic uint64_t next_due_ms;
 
 static HZ_SLOW void tick(uint64_t now_ms) {
   bool more = false;
-  hz_arena_purge(now_ms, hz_purge_idle_ms, PURGE_CALLS, &more);
+  hz_arena_purge(now_ms, hz_purge_idle_ms, HZ_TICK_CALLS, &more);
   hz_large_purge(now_ms, hz_purge_idle_ms);
   if (more) atomic_store_explicit(&next_due_ms, now_ms, memory_order_relaxed);
   if (hz_tick_hook != NULL) hz_tick_hook(now_ms);

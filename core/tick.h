@@ -5,6 +5,10 @@
 
 #include "core/base.h"
 
+// System calls that one tick may make, and again as many for the line's runs: some 100
+// microseconds, the longest pause of a malloc.
+enum { HZ_TICK_CALLS = 64 };
+
 // Option purge.idle_ms.
 extern uint64_t hz_purge_idle_ms;
 

@@ -9,7 +9,9 @@
 #include "dispatch/objects.h"
 #include "dispatch/rules.h"
 
-static void *next_alloc_zeroed(size_t bytes) { return hz_active.family.calloc(1, bytes); }
+static void *next_alloc_zeroed(size_t bytes) {
+  return hz_active.family.calloc(1, bytes);
+}
 
 // One word of code pointer: an object pointer from the symbol table, as dlsym gives it.
 #define HZ_LINK(slot, name)                                                                        \

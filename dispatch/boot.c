@@ -21,7 +21,7 @@
 enum { NOT_STARTED, STARTING, STARTED };
 
 static _Atomic int state = NOT_STARTED;
-static pthread_t starter; // written before `state` says STARTING to anyone but the starter itself
+static pthread_t starter; // nobody (0) until the thread that starts has written itself down
 
 bool hz_boot(void) {
   // Acquire pairs with the release below: who sees STARTED sees what the start has written.
@@ -33,7 +33,6 @@ bool hz_boot(void) {
     atomic_store_explicit(&state, STARTED, memory_order_release);
     return true;
   }
-  // Another thread cannot mistake itself for the starter: until it is written, `starter` is nobody.
   while (expected != STARTED) {
     if (__atomic_load_n(&starter, __ATOMIC_ACQUIRE) == pthread_self()) return false;
     sched_yield(); // a start takes microseconds, and hardly ever has a second thread to wait for it
@@ -49,9 +48,13 @@ enum { BUFFER_BYTES = 64 << 10, HEADER_BYTES = HZ_MIN_ALIGN };
 static alignas(HZ_MIN_ALIGN) char buffer[BUFFER_BYTES];
 static size_t used; // by the starting thread alone
 
-static size_t *size_of(void *p) { return (size_t *)(void *)((char *)p - HEADER_BYTES); }
+static size_t *size_of(void *p) {
+  return (size_t *)(void *)((char *)p - HEADER_BYTES);
+}
 
-bool hz_boot_owns(const void *p) { return (uintptr_t)p - (uintptr_t)buffer < BUFFER_BYTES; }
+bool hz_boot_owns(const void *p) {
+  return (uintptr_t)p - (uintptr_t)buffer < BUFFER_BYTES;
+}
 
 static void *bump(size_t bytes) {
   const size_t room = BUFFER_BYTES - used;
@@ -113,15 +116,14 @@ static void *boot_resize(void *p, size_t bytes) {
 HZ_FAMILY(HZ_BOOT_ENTRY)
 #undef HZ_BOOT_ENTRY
 
-struct hz_active hz_active = {
-    .table = {.alloc = boot_alloc,
-              .alloc_zeroed = boot_alloc_zeroed,
-              .alloc_aligned = boot_alloc_aligned,
-              .release = boot_release,
-              .usable_size = boot_usable_size,
-              .resize = boot_resize},
-    .family = {
+struct hz_active hz_active = {.table = {.alloc = boot_alloc,
+                                        .alloc_zeroed = boot_alloc_zeroed,
+                                        .alloc_aligned = boot_alloc_aligned,
+                                        .release = boot_release,
+                                        .usable_size = boot_usable_size,
+                                        .resize = boot_resize},
+                              .family = {
 #define HZ_BOOT_SLOT(name, result, parameters, arguments) .name = boot_##name,
-        HZ_FAMILY(HZ_BOOT_SLOT)
+                                  HZ_FAMILY(HZ_BOOT_SLOT)
 #undef HZ_BOOT_SLOT
-    }};
+                              }};

@@ -10,11 +10,17 @@
 #include "dispatch/active.h"
 #include "dispatch/start.h"
 
-HZ_EXPORT HZ_HOT void *malloc(size_t bytes) { return hz_active.table.alloc(bytes); }
+HZ_EXPORT HZ_HOT void *malloc(size_t bytes) {
+  return hz_active.table.alloc(bytes);
+}
 
-HZ_EXPORT HZ_HOT void free(void *p) { hz_active.table.release(p); }
+HZ_EXPORT HZ_HOT void free(void *p) {
+  hz_active.table.release(p);
+}
 
-HZ_EXPORT size_t malloc_usable_size(void *p) { return hz_active.table.usable_size(p); }
+HZ_EXPORT size_t malloc_usable_size(void *p) {
+  return hz_active.table.usable_size(p);
+}
 
 // Old ones that the headers have dropped, and new ones that they do not have yet.
 HZ_EXPORT void cfree(void *p);
@@ -22,7 +28,9 @@ HZ_EXPORT void free_sized(void *p, size_t bytes);
 HZ_EXPORT void free_aligned_sized(void *p, size_t align, size_t bytes);
 
 #define HZ_ENTRY(name, result, parameters, arguments)                                              \
-  HZ_EXPORT result name parameters { return hz_active.family.name arguments; }
+  HZ_EXPORT result name parameters {                                                               \
+    return hz_active.family.name arguments;                                                        \
+  }
 HZ_C_FAMILY(HZ_ENTRY)
 #undef HZ_ENTRY
 
@@ -30,7 +38,11 @@ HZ_C_FAMILY(HZ_ENTRY)
 HZ_EXPORT const char *hakozuna_version(void);
 HZ_EXPORT const char *hakozuna_profile(void);
 
-const char *hakozuna_version(void) { return HZ_VERSION; }
+const char *hakozuna_version(void) {
+  return HZ_VERSION;
+}
 
 // The chosen profile; "none" in a process that keeps its own allocator.
-const char *hakozuna_profile(void) { return hz_process_profile(); }
+const char *hakozuna_profile(void) {
+  return hz_process_profile();
+}

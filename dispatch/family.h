@@ -32,17 +32,21 @@
 
 // operator new and delete by their linker names (Itanium C++ ABI): n = new, d = delete; w, l = one
 // object, a = array; m = size_t; then the alignment and nothrow forms.
-#define HZ_CXX_FAMILY(X)                                                                           \
+#define HZ_CXX_NEW(X)                                                                              \
   X(_Znwm, void *, (size_t bytes), (bytes))                                                        \
   X(_Znam, void *, (size_t bytes), (bytes))                                                        \
   X(_ZnwmRKSt9nothrow_t, void *, (size_t bytes, const void *tag), (bytes, tag))                    \
-  X(_ZnamRKSt9nothrow_t, void *, (size_t bytes, const void *tag), (bytes, tag))                    \
+  X(_ZnamRKSt9nothrow_t, void *, (size_t bytes, const void *tag), (bytes, tag))
+
+#define HZ_CXX_NEW_ALIGNED(X)                                                                      \
   X(_ZnwmSt11align_val_t, void *, (size_t bytes, size_t align), (bytes, align))                    \
   X(_ZnamSt11align_val_t, void *, (size_t bytes, size_t align), (bytes, align))                    \
   X(_ZnwmSt11align_val_tRKSt9nothrow_t, void *, (size_t bytes, size_t align, const void *tag),     \
     (bytes, align, tag))                                                                           \
   X(_ZnamSt11align_val_tRKSt9nothrow_t, void *, (size_t bytes, size_t align, const void *tag),     \
-    (bytes, align, tag))                                                                           \
+    (bytes, align, tag))
+
+#define HZ_CXX_DELETE(X)                                                                           \
   X(_ZdlPv, void, (void *p), (p))                                                                  \
   X(_ZdaPv, void, (void *p), (p))                                                                  \
   X(_ZdlPvm, void, (void *p, size_t bytes), (p, bytes))                                            \
@@ -58,6 +62,7 @@
   X(_ZdaPvSt11align_val_tRKSt9nothrow_t, void, (void *p, size_t align, const void *tag),           \
     (p, align, tag))
 
+#define HZ_CXX_FAMILY(X) HZ_CXX_NEW(X) HZ_CXX_NEW_ALIGNED(X) HZ_CXX_DELETE(X)
 #define HZ_FAMILY(X) HZ_C_FAMILY(X) HZ_CXX_FAMILY(X)
 
 // One function pointer per entry, named as the entry.

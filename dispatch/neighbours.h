@@ -13,7 +13,7 @@
 
 struct hz_neighbours {
   bool step_aside;
-  char reason[512]; // why, as a clause: "the executable brings its own allocator (...)"
+  char reason[512];         // why, as a clause: "the executable brings its own allocator (...)"
   unsigned replaced;        // libraries whose malloc ours takes the place of, libc not counted
   char replaced_names[128]; // their names, comma-separated, as many as fit
 };

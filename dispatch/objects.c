@@ -19,15 +19,33 @@ static void read_dynamic(struct hz_object *object, const ElfW(Dyn) * entry) {
     const void *at = absolute(object, entry->d_un.d_ptr);
     const size_t count = entry->d_un.d_val / sizeof(ElfW(Rela));
     switch (entry->d_tag) {
-    case DT_SYMTAB: object->symbols = at; break;
-    case DT_STRTAB: object->strings = at; break;
-    case DT_GNU_HASH: object->gnu_hash = at; break;
-    case DT_HASH: object->sysv_hash = at; break;
-    case DT_VERSYM: object->versions = at; break;
-    case DT_RELA: object->relocations[0] = at; break;
-    case DT_RELASZ: object->relocation_count[0] = count; break;
-    case DT_JMPREL: object->relocations[1] = at; break;
-    case DT_PLTRELSZ: object->relocation_count[1] = count; break;
+    case DT_SYMTAB:
+      object->symbols = at;
+      break;
+    case DT_STRTAB:
+      object->strings = at;
+      break;
+    case DT_GNU_HASH:
+      object->gnu_hash = at;
+      break;
+    case DT_HASH:
+      object->sysv_hash = at;
+      break;
+    case DT_VERSYM:
+      object->versions = at;
+      break;
+    case DT_RELA:
+      object->relocations[0] = at;
+      break;
+    case DT_RELASZ:
+      object->relocation_count[0] = count;
+      break;
+    case DT_JMPREL:
+      object->relocations[1] = at;
+      break;
+    case DT_PLTRELSZ:
+      object->relocation_count[1] = count;
+      break;
     }
   }
 }

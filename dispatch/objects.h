@@ -22,7 +22,7 @@ struct hz_object {
   const char *strings;
   const uint32_t *gnu_hash; // NULL: not there
   const uint32_t *sysv_hash;
-  const ElfW(Half) * versions; // NULL: not there
+  const ElfW(Half) * versions;       // NULL: not there
   const ElfW(Rela) * relocations[2]; // data, then procedure linkage
   size_t relocation_count[2];
 };

@@ -69,7 +69,9 @@ void *hz_rule_memalign(size_t align, size_t bytes) {
 }
 
 // bytes need not be a multiple of the alignment (C17), as in glibc.
-void *hz_rule_aligned_alloc(size_t align, size_t bytes) { return hz_rule_memalign(align, bytes); }
+void *hz_rule_aligned_alloc(size_t align, size_t bytes) {
+  return hz_rule_memalign(align, bytes);
+}
 
 // Answers by its result alone: errno is kept, and *out too unless there is a block.
 int hz_rule_posix_memalign(void **out, size_t align, size_t bytes) {
@@ -82,7 +84,9 @@ int hz_rule_posix_memalign(void **out, size_t align, size_t bytes) {
   return 0;
 }
 
-void *hz_rule_valloc(size_t bytes) { return hz_rule_memalign(hz_page_bytes, bytes); }
+void *hz_rule_valloc(size_t bytes) {
+  return hz_rule_memalign(hz_page_bytes, bytes);
+}
 
 // As valloc, in whole pages.
 void *hz_rule_pvalloc(size_t bytes) {
@@ -94,7 +98,9 @@ void *hz_rule_pvalloc(size_t bytes) {
 
 // Sizes and alignments are hints: programs get them wrong, and a line knows better.
 
-void hz_rule_cfree(void *p) { hz_active.table.release(p); }
+void hz_rule_cfree(void *p) {
+  hz_active.table.release(p);
+}
 
 void hz_rule_free_sized(void *p, size_t bytes) {
   (void)bytes;

@@ -9,8 +9,9 @@
 
 // Written by hz_start, then constant.
 struct hz_process {
-  const char *program;        // base name of the executable as it was called
-  const struct hz_line *line; // the line that runs; NULL until then, and if the library stepped aside
+  const char *program; // base name of the executable as it was called
+  const struct hz_line
+      *line; // the line that runs; NULL until then, and if the library stepped aside
   struct hz_config config;
   struct hz_neighbours neighbours;
   struct hz_option_group options[2]; // of the report: the common ones, then the line's

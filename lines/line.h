@@ -13,8 +13,8 @@
 
 // The hot entries: one cache line. dispatch copies them into the active table.
 struct hz_table {
-  // A block of at least `bytes`, 16-aligned. bytes: any value; 0 gives a distinct block; what cannot
-  // be served gives NULL and ENOMEM (core/misuse.h hz_no_memory).
+  // A block of at least `bytes`, 16-aligned. bytes: any value; 0 gives a distinct block; what
+  // cannot be served gives NULL and ENOMEM (core/misuse.h hz_no_memory).
   void *(*alloc)(size_t bytes);
   // The same with the first `bytes` all zero.
   void *(*alloc_zeroed)(size_t bytes);
@@ -27,8 +27,8 @@ struct hz_table {
   // (after hz_misuse).
   size_t (*usable_size)(void *p);
   // Gives p room for `bytes` (not 0) without copying: returns p (resized in place), another address
-  // (the pages were moved there), or NULL (the caller allocates, copies and releases; errno is kept).
-  // p: live. A shrink that would waste more than half of the block answers NULL too.
+  // (the pages were moved there), or NULL (the caller allocates, copies and releases; errno is
+  // kept). p: live. A shrink that would waste more than half of the block answers NULL too.
   void *(*resize)(void *p, size_t bytes);
 };
 

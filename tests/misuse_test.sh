@@ -7,6 +7,7 @@
 # A row: the program, its arguments, then one cell per line of allocators.
 #   KIND        found in the very call
 #   KIND-late   found at the latest when the thread ends or malloc_trim runs
+#   foreign     also where the block's memory was given back to the kernel since: nothing is known
 #   legal       no misuse: nothing may be said
 expectations() {
   cat <<'TABLE'
@@ -27,7 +28,7 @@ misuse_double    exit,page             double-late
 misuse_double    now,run               double
 misuse_double    later,run             double
 misuse_double    many,run              double
-misuse_double    threads,run           double
+misuse_double    threads,run           foreign
 misuse_double    exit,run              double
 misuse_double    now,large             double
 misuse_double    later,large           double
@@ -35,9 +36,9 @@ misuse_double    threads,large         double
 misuse_interior  owner,small,16        interior-late
 misuse_interior  owner,small,8         interior-late
 misuse_interior  owner,page,1024       interior-late
-misuse_interior  thread,small,16       interior
-misuse_interior  thread,small,1        interior
-misuse_interior  thread,page,1024      interior
+misuse_interior  thread,small,16       interior-late
+misuse_interior  thread,small,1        interior-late
+misuse_interior  thread,page,1024      interior-late
 misuse_interior  owner,run,16          interior
 misuse_interior  owner,run,65536       interior
 misuse_interior  thread,run,4096       interior

@@ -14,8 +14,8 @@ check_stress() {
 }
 
 for profile in $(profiles); do
-  check_stress "$profile" 200000 2 2
-  check_stress "$profile" 60000 16 2
-  check_stress "$profile" 1500 8 60
+  check_stress "$profile" 600000 2 2
+  check_stress "$profile" 150000 16 2
+  check_stress "$profile" 3000 8 80
 done
 finish

@@ -11,7 +11,7 @@
 #include "core/misuse.h"
 #include "core/os.h"
 
-// ---- Blocks above the classes --------------------------------------------------------------------
+// ---- Blocks above the classes -------------------------------------------------------------------
 
 static void *take_above(size_t align, size_t bytes, bool *zero) {
   if (bytes > HZ_RUN_BLOCK_MAX_BYTES || align > HZ_RUN_BLOCK_MAX_BYTES)
@@ -60,7 +60,7 @@ static HZ_SLOW void release_above(void *p) {
   }
 }
 
-// ---- alloc ---------------------------------------------------------------------------------------
+// ---- alloc --------------------------------------------------------------------------------------
 
 static HZ_SLOW void *refill(unsigned class_id) {
   struct hz3_heap *heap = hz3_heap_get();
@@ -109,7 +109,7 @@ static void *hz3_alloc_aligned(size_t align, size_t bytes) {
   return hz_likely(p != NULL) ? p : refill(class_id);
 }
 
-// ---- release -------------------------------------------------------------------------------------
+// ---- release ------------------------------------------------------------------------------------
 
 static HZ_SLOW void release_slow(void *p) {
   const uint32_t tag = hz3_tag_of(p);
@@ -143,7 +143,7 @@ HZ_HOT void hz3_release(void *p) {
     release_slow(p);
 }
 
-// ---- the rest of the table -----------------------------------------------------------------------
+// ---- the rest of the table ----------------------------------------------------------------------
 
 static size_t hz3_usable_size(void *p) {
   const uint32_t tag = hz3_tag_of(p);

@@ -45,7 +45,7 @@ void hz3_drain_all(void) {
   drain(true);
 }
 
-// ---- Slow paths end here -------------------------------------------------------------------------
+// ---- Slow paths end here ------------------------------------------------------------------------
 
 static void check_sometimes(void) {
   static _Atomic uint32_t steps;
@@ -63,11 +63,13 @@ void hz3_slow_path_done(struct hz3_heap *heap) {
   if (hz_unlikely(hz_tick())) {
     hz3_adopt_orphans();
     drain(false);
+    unsigned calls = HZ_TICK_CALLS;
+    for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) hz_central_decay(c, &calls);
   }
   if (HZ_DEBUG) check_sometimes();
 }
 
-// ---- malloc_trim ---------------------------------------------------------------------------------
+// ---- malloc_trim --------------------------------------------------------------------------------
 
 bool hz3_trim(size_t keep_bytes) {
   (void)

@@ -23,7 +23,7 @@ struct hz3_limits hz3_limits[HZ_CLASS_COUNT];
 static struct hz3_heap ghost;
 static struct hz_lock ghost_lock;
 
-// ---- Life of a heap ------------------------------------------------------------------------------
+// ---- Life of a heap -----------------------------------------------------------------------------
 
 static void heap_init(struct hz3_heap *heap) {
   memset(heap, 0, sizeof *heap);
@@ -115,7 +115,7 @@ bool hz3_adopt_orphans(void) {
   return any;
 }
 
-// ---- The ghost -----------------------------------------------------------------------------------
+// ---- The ghost ----------------------------------------------------------------------------------
 
 struct hz3_heap *hz3_ghost_lock(void) {
   hz_lock(&ghost_lock);
@@ -126,7 +126,7 @@ void hz3_ghost_unlock(void) {
   hz_unlock(&ghost_lock);
 }
 
-// ---- Start ---------------------------------------------------------------------------------------
+// ---- Start --------------------------------------------------------------------------------------
 
 static size_t clamp(size_t value, size_t low, size_t high) {
   return hz_min(hz_max(value, low), high);

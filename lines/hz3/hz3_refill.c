@@ -4,7 +4,7 @@
 #include "core/counter.h"
 #include "core/misuse.h"
 
-// ---- Empty magazines -----------------------------------------------------------------------------
+// ---- Empty magazines ----------------------------------------------------------------------------
 
 struct hz_magazine *hz3_take_empty(struct hz3_heap *heap, unsigned class_id) {
   struct hz_magazine *m = heap->spare[class_id];
@@ -20,7 +20,7 @@ void hz3_keep_empty(struct hz3_heap *heap, unsigned class_id, struct hz_magazine
     hz_magazine_drop(m);
 }
 
-// ---- Down ----------------------------------------------------------------------------------------
+// ---- Down ---------------------------------------------------------------------------------------
 
 void hz3_give_central(unsigned class_id, void *const *blocks, uint32_t count) {
   struct hz_run *empty = hz_central_give(class_id, blocks, count);
@@ -63,7 +63,7 @@ HZ_SLOW void hz3_overflow(struct hz3_heap *heap, unsigned class_id, void *p) {
   hz3_slow_path_done(heap);
 }
 
-// ---- Up ------------------------------------------------------------------------------------------
+// ---- Up -----------------------------------------------------------------------------------------
 
 // Packets that waited: the first one is returned, the others go to the depot.
 static struct hz_magazine *take_packets(struct hz3_shard *from, struct hz3_shard *own,

@@ -1,8 +1,8 @@
 // Frees of other shards' blocks: collected in packets by (shard, class), handed over whole.
 //
-// The freeing thread fills a packet per owner and class in a small table ("sparse": only owners that
-// really occur). A full one is pushed to the owner's stash. Where nobody lives, or where too much
-// waits already, the blocks go to the runs directly and serve everybody.
+// The freeing thread fills a packet per owner and class in a small table ("sparse": only owners
+// that really occur). A full one is pushed to the owner's stash. Where nobody lives, or where too
+// much waits already, the blocks go to the runs directly and serve everybody.
 #include "lines/hz3/hz3_model.h"
 
 #include "core/counter.h"

@@ -9,8 +9,10 @@ start_redis() {
   redis-server --port 0 --unixsocket "$PWD/redis.socket" --dir "$PWD" --save '' --appendonly no \
     --enable-debug-command local --daemonize no --logfile redis.log &
   servers+=($!)
-  wait_until ask ping
+  wait_until ready
 }
+# A server that still loads its dump answers, but not PONG.
+ready() { ask ping | grep -q PONG; }
 ask() { redis-cli -s redis.socket "$@"; }
 saved() { ask info persistence | grep -q 'rdb_bgsave_in_progress:0'; }
 

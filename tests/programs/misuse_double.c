@@ -1,9 +1,12 @@
 // Frees one block twice. Arguments: when (now, later, many, threads, exit), size.
 //
 // now: at once; later: after another block; many: after 20,000 others; threads: first in another
-// thread; exit: both in a thread that then ends.
+// thread; exit: both in a thread that then ends. Live blocks of the same size lie around it, so that
+// its memory is not given back between the two.
 #define _GNU_SOURCE 1
 #include "tests/programs/misuse.h"
+
+static char *neighbours[8];
 
 // Frees of other blocks of the same size between the two.
 static void free_others(const char *size, unsigned count) {
@@ -24,6 +27,7 @@ static void *free_twice(void *p) {
 int main(int argc, char **argv) {
   CHECK(argc == 3, "usage: misuse_double now|later|many|threads|exit SIZE");
   const char *when = argv[1], *size = argv[2];
+  for (int i = 0; i < 8; i++) neighbours[i] = misuse_block(size);
   if (strcmp(when, "now") == 0) {
     free_twice(misuse_block(size));
   } else if (strcmp(when, "later") == 0) {

@@ -71,7 +71,10 @@ run() {
     settings+=("HAKOZUNA_PROFILE=$profile" "LD_PRELOAD=$preload")
   fi
   ran="$profile: $*"
-  timeout -k 5 "${seconds:-120}" env "${settings[@]}" "$@" > "$work/out" 2> "$work/err" < /dev/null
+  # The braces swallow the shell's own word on a program that dies of a signal.
+  {
+    timeout -k 5 "${seconds:-120}" env "${settings[@]}" "$@" > "$work/out" 2> "$work/err" < /dev/null
+  } 2> /dev/null
   status=$?
   [ $status -ne 124 ] || echo "timed out after ${seconds:-120} s" >> "$work/err"
 }

@@ -1,0 +1,86 @@
+// dlopen without RTLD_DEEPBIND: see dispatch/deepbind.h.
+//
+// C cannot promise a jump that leaves the return address alone, so the function itself is a few
+// lines of assembly around hz_dlopen_mode.
+#define _GNU_SOURCE
+#include "dispatch/deepbind.h"
+
+#include <dlfcn.h>
+
+#include "config/options.h"
+#include "core/log.h"
+#include "dispatch/boot.h"
+#include "dispatch/objects.h"
+#include "dispatch/start.h"
+
+#define HZ_FROM_ASSEMBLY __attribute__((visibility("hidden"), used))
+
+static void *no_dlopen(const char *file, int mode) {
+  (void)file, (void)mode;
+  return NULL;
+}
+
+HZ_FROM_ASSEMBLY void *(*hz_dlopen_next)(const char *file, int mode) = no_dlopen;
+
+void hz_deepbind_start(void) {
+  void *next = hz_next_definition("dlopen");
+  if (next != NULL) hz_dlopen_next = (void *(*)(const char *, int))next;
+}
+
+// The mode to go on with.
+HZ_FROM_ASSEMBLY int hz_dlopen_mode(const char *file, int mode) {
+  static _Atomic bool said;
+  if ((mode & RTLD_DEEPBIND) == 0 || !hz_boot()) return mode;
+  if (hz_process.line == NULL || hz_common.dlopen_deepbind != HZ_DEEPBIND_STRIP) return mode;
+  if (!atomic_exchange(&said, true))
+    hz_log("dlopen of %s: RTLD_DEEPBIND is ignored, because the library would bypass this allocator"
+           " (dlopen_deepbind=keep keeps it)",
+           file != NULL ? file : "the program itself");
+  return mode & ~RTLD_DEEPBIND;
+}
+
+#if defined(__x86_64__)
+__asm__(".pushsection .text\n"
+        ".globl dlopen\n"
+        ".type dlopen, @function\n"
+        "dlopen:\n"
+        ".cfi_startproc\n"
+        "  endbr64\n"
+        "  pushq %rdi\n" // the file; this also aligns the stack for the call
+        ".cfi_adjust_cfa_offset 8\n"
+        "  call hz_dlopen_mode\n"
+        "  movl %eax, %esi\n"
+        "  popq %rdi\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "  jmpq *hz_dlopen_next(%rip)\n"
+        ".cfi_endproc\n"
+        ".size dlopen, .-dlopen\n"
+        ".popsection\n");
+#elif defined(__aarch64__)
+__asm__(".pushsection .text\n"
+        ".globl dlopen\n"
+        ".type dlopen, %function\n"
+        "dlopen:\n"
+        ".cfi_startproc\n"
+        "  hint #34\n" // bti c
+        "  stp x29, x30, [sp, #-32]!\n"
+        ".cfi_def_cfa_offset 32\n"
+        ".cfi_offset x29, -32\n"
+        ".cfi_offset x30, -24\n"
+        "  str x0, [sp, #16]\n" // the file
+        "  bl hz_dlopen_mode\n"
+        "  mov w1, w0\n"
+        "  ldr x0, [sp, #16]\n"
+        "  ldp x29, x30, [sp], #32\n"
+        ".cfi_restore x29\n"
+        ".cfi_restore x30\n"
+        ".cfi_def_cfa_offset 0\n"
+        "  adrp x16, hz_dlopen_next\n"
+        "  ldr x16, [x16, #:lo12:hz_dlopen_next]\n"
+        "  br x16\n"
+        ".cfi_endproc\n"
+        ".size dlopen, .-dlopen\n"
+        ".popsection\n");
+#else
+#error "dlopen's wrapper needs its few instructions for this processor"
+#endif
