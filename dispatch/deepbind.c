@@ -2,7 +2,6 @@
 //
 // C cannot promise a jump that leaves the return address alone, so the function itself is a few
 // lines of assembly around hz_dlopen_mode.
-#define _GNU_SOURCE
 #include "dispatch/deepbind.h"
 
 #include <dlfcn.h>

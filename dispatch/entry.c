@@ -3,7 +3,6 @@
 // malloc, free and malloc_usable_size jump straight into the chosen line. The others jump to the
 // rules that hold for every line (rules.c), which settle NULL, 0, overflow and alignment and then
 // call the line. operators.c exports the C++ ones, deepbind.c the wrapper of dlopen.
-#define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "core/version.h"

@@ -3,7 +3,6 @@
 // The first malloc usually comes before the constructor and has started everything; what needs a
 // working libc waits for the constructor. Fork handlers registered early run late before a fork, so
 // those of other libraries may still allocate. _exit and a deadly signal pass the report by.
-#define _GNU_SOURCE
 #include <pthread.h>
 
 #include "config/options.h"

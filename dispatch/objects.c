@@ -1,5 +1,4 @@
 // Reading the loaded objects: see dispatch/objects.h.
-#define _GNU_SOURCE
 #include "dispatch/objects.h"
 
 #include <string.h>

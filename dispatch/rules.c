@@ -1,6 +1,5 @@
 // The rules: see dispatch/rules.h. malloc_trim and the functions that tell of the heap are in
 // summary.c, operator new and delete in operators.c.
-#define _GNU_SOURCE
 #include "dispatch/rules.h"
 
 #include <errno.h>

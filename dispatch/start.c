@@ -1,7 +1,6 @@
 // From the first call to a published table: see dispatch/start.h.
 //
 // Runs inside somebody's malloc, mostly before any constructor: no allocation, no stdio, no dlsym.
-#define _GNU_SOURCE
 #include "dispatch/start.h"
 
 #include <errno.h>

@@ -1,6 +1,5 @@
 // Gathering the state of the heap: see dispatch/summary.h. Also the rules for malloc_trim, mallopt
 // and the functions that tell of the heap.
-#define _GNU_SOURCE
 #include "dispatch/summary.h"
 
 #include <errno.h>

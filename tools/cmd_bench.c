@@ -9,6 +9,7 @@
 
 #include "core/log.h"
 #include "tools/command.h"
+#include "tools/find.h"
 #include "tools/launch.h"
 #include "tools/print.h"
 

@@ -12,7 +12,9 @@
 #include "core/log.h"
 #include "tools/allocators.h"
 #include "tools/command.h"
+#include "tools/find.h"
 #include "tools/launch.h"
+#include "tools/preload.h"
 #include "tools/program.h"
 #include "tools/settings.h"
 
@@ -28,8 +30,6 @@ struct additions {
   size_t count;
 };
 
-enum { KEY_OPTION = 'o', KEY_ALLOCATOR = 'a' };
-
 static const struct argp_option options[] = {
     {"profile", 'p', "NAME", 0, "Profile to run under (see `hakozuna profiles`)", 0},
     {"config", 'c', "FILE", 0, "Configuration file to read instead of the usual ones", 0},
@@ -37,8 +37,8 @@ static const struct argp_option options[] = {
      "Report at exit: text (the default), json, text:PATH or json:PATH; in PATH, %p stands for the "
      "process id, %e for the program",
      0},
-    {"option", KEY_OPTION, "SECTION.KEY=VALUE", 0, "Set an option; may be given again", 0},
-    {"allocator", KEY_ALLOCATOR, "WHICH", 0,
+    {"option", 'o', "SECTION.KEY=VALUE", 0, "Set an option; may be given again", 0},
+    {"allocator", 'a', "WHICH", 0,
      "Another allocator, to compare with: system (nothing is preloaded), jemalloc, tcmalloc, "
      "mimalloc, or the path of a library",
      0},
@@ -70,10 +70,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
   case 's':
     request->stats = argument ? argument : "text";
     return 0;
-  case KEY_ALLOCATOR:
+  case 'a':
     request->allocator = argument;
     return 0;
-  case KEY_OPTION:
+  case 'o':
     request->options =
         request->options ? text("%s,%s", request->options, argument) : text("%s", argument);
     return 0;
@@ -129,13 +129,15 @@ static int check(const struct additions *additions, const char *program) {
   return HZ_EXIT_CONFIG;
 }
 
+// The entries stay part of the environment and are never freed.
 static void set(const struct request *request, const struct additions *additions) {
-  for (size_t i = request->config ? 0 : 1; i < additions->count; i++) {
-    char *entry = additions->entries[i];
-    const char *before = getenv("HAKOZUNA_OPTIONS");
-    bool joined = strncmp(entry, "HAKOZUNA_OPTIONS=", 17) == 0 && before && *before;
-    putenv(joined ? text("HAKOZUNA_OPTIONS=%s,%s", before, request->options) : entry);
-  }
+  // Options add up: those of the command line come last and win.
+  const char *before = getenv("HAKOZUNA_OPTIONS");
+  char *joined = NULL;
+  if (request->options && before && *before)
+    joined = text("HAKOZUNA_OPTIONS=%s,%s", before, request->options);
+  for (size_t i = request->config ? 0 : 1; i < additions->count; i++) putenv(additions->entries[i]);
+  if (joined) putenv(joined);
 }
 
 // One line where the loader will not load the library: nobody else would tell.

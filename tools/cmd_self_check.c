@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tools/command.h"
-#include "tools/launch.h"
+#include "tools/preload.h"
 #include "tools/print.h"
 #include "tools/self_check.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/base.h"
 
-// Escape sequences, or empty strings where `out` is no terminal, NO_COLOR is set, or TERM is "dumb".
+// Escape sequences; empty strings where `out` is no terminal, NO_COLOR is set, or TERM is "dumb".
 struct hz_style {
   const char *bold, *dim, *good, *note, *bad, *off;
 };

@@ -13,7 +13,7 @@
 #include "tools/allocators.h"
 #include "tools/command.h"
 #include "tools/elf_file.h"
-#include "tools/launch.h"
+#include "tools/find.h"
 #include "tools/print.h"
 
 enum { SCRIPT_DEPTH = 4 }; // the kernel's own limit on scripts run by scripts (fs/exec.c)
@@ -109,9 +109,10 @@ static bool check_own_allocator(const char *path, const struct hz_elf_file *file
 // the other way round, are not.
 static void check_allocator(const char *path, const struct hz_elf_file *file,
                             struct hz_findings *findings) {
-  static const char *const foreign[] = {"mallocx",   "rallocx",   "xallocx",
-                                        "dallocx",   "sdallocx",  "je_malloc",
-                                        "tc_malloc", "mi_malloc", NULL};
+  static const char *const foreign[] = {
+      "mallocx",   "rallocx",   "xallocx", "sallocx",   "dallocx",     "sdallocx",
+      "je_malloc", "je_calloc", "je_free", "tc_malloc", "tc_free",     "tc_new",
+      "mi_malloc", "mi_calloc", "mi_free", "mi_new",    "mi_heap_new", NULL};
   if (check_own_allocator(path, file, findings)) return;
   const char *found = first_imported(file, foreign);
   if (found) {

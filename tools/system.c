@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tools/allocators.h"
-#include "tools/launch.h"
+#include "tools/preload.h"
 #include "tools/print.h"
 
 // The first line of a file without its newline. False: not readable, or empty.
