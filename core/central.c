@@ -175,7 +175,8 @@ static uint32_t give_locked(struct central *c, unsigned class_id, void *const *b
   return count;
 }
 
-struct hz_run *hz_central_give(unsigned class_id, void *const *blocks, uint32_t count) {
+struct hz_run *hz_central_give(unsigned class_id, void *const *blocks, uint32_t count,
+                               const char *when) {
   struct central *c = &central[class_id];
   struct hz_run *empty = NULL;
   for (uint32_t done = 0; done < count;) {
@@ -183,8 +184,8 @@ struct hz_run *hz_central_give(unsigned class_id, void *const *blocks, uint32_t 
     hz_lock(&c->lock);
     done += give_locked(c, class_id, blocks + done, count - done, &empty, &refused);
     hz_unlock(&c->lock);
-    if (refused.block != NULL) // outside the lock: the report may not return
-      hz_misuse(refused.kind, refused.block, "found when a thread's cache was emptied");
+    // Outside the lock: the report may not return.
+    if (refused.block != NULL) hz_misuse(refused.kind, refused.block, when);
   }
   return empty;
 }

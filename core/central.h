@@ -41,10 +41,12 @@ unsigned hz_central_other_home(unsigned class_id, unsigned home);
 // Moves a run to another home.
 void hz_central_move(struct hz_run *run, unsigned home);
 
-// Puts blocks back. Blocks that are not (or are free already) go to hz_misuse and are dropped.
+// Puts blocks back. Blocks that are not (or are free already) go to hz_misuse and are dropped;
+// `when` is said there of the moment, NULL: it is the program's own call.
 // Returns the runs that became empty, linked by next, unlisted: the caller clears what it knows of
 // them and gives them to hz_central_release.
-struct hz_run *hz_central_give(unsigned class_id, void *const *blocks, uint32_t count);
+struct hz_run *hz_central_give(unsigned class_id, void *const *blocks, uint32_t count,
+                               const char *when);
 
 // Frees the bitmaps of empty runs and gives their slabs to the arena.
 void hz_central_release(struct hz_run *list);

@@ -112,6 +112,10 @@ struct hz_large *hz_large_of(const void *p, void **base) {
   return hz_arena_large_of(p, base);
 }
 
+bool hz_large_live(const struct hz_large *block) {
+  return atomic_load_explicit(&block->state, memory_order_relaxed) == LARGE_LIVE;
+}
+
 size_t hz_large_usable(const struct hz_large *block) {
   return block->committed;
 }

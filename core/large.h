@@ -19,6 +19,8 @@ void *hz_large_take(size_t bytes, size_t align, bool *zero);
 // The large block that p lies in, or NULL; *base: its first byte.
 struct hz_large *hz_large_of(const void *p, void **base);
 
+// Whether the block is in the program's hands, and not in the cache.
+bool hz_large_live(const struct hz_large *large);
 size_t hz_large_usable(const struct hz_large *large);
 
 // Takes back a block; a bad `p` goes to hz_misuse.

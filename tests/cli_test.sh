@@ -41,7 +41,8 @@ test_help() {
   returns 0 --help && says out "doctor" && says out "127"
   returns 0 help && says out "profiles"
   returns 2 && says err "Commands:"
-  for command in run profiles config "config show" "config check" "config reference" doctor bench; do
+  local commands=(run profiles config "config show" "config check" "config reference" doctor bench)
+  for command in "${commands[@]}"; do
     returns 0 $command --help
     says out "Usage: hakozuna $command"
     quiet err
@@ -50,6 +51,9 @@ test_help() {
   returns 2 config chekc && says err "\`hakozuna config check\`"
   returns 2 run --nonsense true
   returns 2 run
+  (cd "$root" && "$cli" bench budgets --help) > out
+  ran="bench budgets --help"
+  says out "bench/budgets.sh"
   returns 2 profiles hz3 hz3-fast
 }
 

@@ -32,17 +32,34 @@ static bool locate(char *folder) {
   return realpath("/proc/self/exe", folder) && find_checkout(folder);
 }
 
+// A script's help is the comment that it begins with.
+static int print_comment(const char *script) {
+  char line[256];
+  FILE *in = fopen(script, "re");
+  if (!in) {
+    hz_log("%s: %m.", script);
+    return HZ_EXIT_NO_FILE;
+  }
+  while (fgets(line, sizeof line, in) && line[0] == '#')
+    if (line[1] != '!') fputs(line[1] == ' ' ? line + 2 : line + 1, stdout);
+  fclose(in);
+  return HZ_EXIT_OK;
+}
+
 static int run_script(const char *name, char **argv) {
-  char folder[PATH_MAX], script[2 * PATH_MAX], library[PATH_MAX];
+  char folder[PATH_MAX], script[2 * PATH_MAX], library[PATH_MAX], self[PATH_MAX];
   if (!locate(folder)) {
     hz_log("there is no checkout here; `hakozuna bench` runs the scripts of its folder bench. Go "
            "to a checkout and start it there.");
     return HZ_EXIT_NO_FILE;
   }
+  hz_format(script, sizeof script, "%s/bench/%s.sh", folder, name);
+  if (argv[1] && strcmp(argv[1], "--help") == 0) return print_comment(script);
   int failed = hz_library_require(library);
   if (failed) return failed;
-  setenv("HAKOZUNA_LIB", library, 0); // one that the caller has set counts
-  hz_format(script, sizeof script, "%s/bench/%s.sh", folder, name);
+  // What the caller has set counts.
+  setenv("HAKOZUNA_LIB", library, 0);
+  if (realpath("/proc/self/exe", self)) setenv("HAKOZUNA_CLI", self, 0);
   argv[0] = script;
   return hz_launch(script, argv);
 }

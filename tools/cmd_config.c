@@ -5,12 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "config/load.h"
 #include "config/show.h"
 #include "config/value.h"
-#include "core/log.h"
 #include "tools/command.h"
 #include "tools/print.h"
 #include "tools/settings.h"

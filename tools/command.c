@@ -3,7 +3,6 @@
 #include "tools/command.h"
 
 #include <argp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -121,7 +121,9 @@ static HZ_SLOW void release_slow(void *p) {
   const bool ghost = heap == NULL;
   if (ghost) heap = hz3_ghost_lock();
   const unsigned class_id = hz3_tag_class(tag);
-  if (hz3_tag_shard(tag) != heap->shard)
+  if (hz3_options.verify)
+    hz3_give_central(class_id, &p, 1);
+  else if (hz3_tag_shard(tag) != heap->shard)
     hz3_release_remote(heap, tag, p);
   else if (!hz_magazine_push(&heap->top[class_id], p))
     hz3_overflow(heap, class_id, p);
@@ -151,10 +153,16 @@ static size_t hz3_usable_size(void *p) {
   void *base;
   const struct hz_run *run = hz_run_of(p);
   const struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
-  if (run != NULL && run->state == HZ_RUN_LIVE && p == run->base)
-    return (size_t)run->slabs << HZ_SLAB_SHIFT;
-  if (large != NULL && p == base) return hz_large_usable(large);
-  if (p != NULL) hz_misuse(HZ_MISUSE_FOREIGN, p, "asked for its size");
+  if (run != NULL) base = run->base;
+  const bool live = run != NULL ? run->state == HZ_RUN_LIVE : large != NULL && hz_large_live(large);
+  if (live && p == base)
+    return run != NULL ? (size_t)run->slabs << HZ_SLAB_SHIFT : hz_large_usable(large);
+  if (p == NULL) return 0;
+  const bool ours = run != NULL || large != NULL;
+  hz_misuse(!ours       ? HZ_MISUSE_FOREIGN
+            : p != base ? HZ_MISUSE_INTERIOR
+                        : HZ_MISUSE_DOUBLE,
+            p, "asked for its size");
   return 0;
 }
 
@@ -169,7 +177,7 @@ static void *hz3_resize(void *p, size_t bytes) {
   if (run != NULL && run->state == HZ_RUN_LIVE && p == run->base)
     return hz_run_block_resize(run, bytes) ? p : NULL;
   struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
-  return large != NULL && p == base ? hz_large_resize(large, bytes) : NULL;
+  return large != NULL && p == base && hz_large_live(large) ? hz_large_resize(large, bytes) : NULL;
 }
 
 static void hz3_gauges(struct hz_gauges *out) {

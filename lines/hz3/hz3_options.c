@@ -17,12 +17,15 @@ static const struct hz_option options[] = {
         "Blocks that an empty magazine takes from the runs at once."),
     ROW(packet_blocks, HZ_OPTION_COUNT, "blocks", 32, 1, 1024,
         "Foreign blocks of one owner and class that a thread collects before it hands them over."),
-    ROW(stash_slots, HZ_OPTION_COUNT, "packets", 64, 1, HZ3_MAX_STASH_SLOTS,
+    ROW(stash_slots, HZ_OPTION_COUNT, "packets", 128, 1, HZ3_MAX_STASH_SLOTS,
         "Packets that a thread fills at the same time, one per owner and class."),
     ROW(stash_bytes, HZ_OPTION_BYTES, "bytes", 4 * HZ_MIB, 0, HZ_GIB,
         "Most bytes of one class that wait for an owner; what comes on top serves all threads."),
     ROW(depot_bytes, HZ_OPTION_BYTES, "bytes", HZ_MIB, 0, HZ_GIB,
         "Most bytes of one class in full magazines that a shard keeps between threads and runs."),
+    ROW(verify, HZ_OPTION_BOOL, "", 0, 0, 1,
+        "No magazines: every free is checked exactly, in the call that makes it; many times "
+        "slower."),
 };
 
 #define END                                                                                        \
@@ -35,10 +38,9 @@ static const struct hz_setting fast[] = {
     {"hz3", "refill_blocks", 128},   {"hz3", "depot_bytes", 8 * HZ_MIB},
     {"purge", "idle_ms", 10000},     END,
 };
-static const struct hz_setting r50[] = {
-    {"hz3", "packet_blocks", 64}, {"hz3", "stash_slots", 128}, END};
+static const struct hz_setting r50[] = {{"hz3", "packet_blocks", 64}, END};
 static const struct hz_setting r90[] = {
-    {"hz3", "packet_blocks", 16}, {"hz3", "stash_slots", 128}, {"hz3", "stash_bytes", HZ_MIB}, END};
+    {"hz3", "packet_blocks", 16}, {"hz3", "stash_bytes", HZ_MIB}, END};
 static const struct hz_setting lowmem[] = {
     {"hz3", "magazine_blocks", 16},
     {"hz3", "magazine_bytes", 32 * HZ_KIB},

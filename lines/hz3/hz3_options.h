@@ -13,6 +13,7 @@ struct hz3_options {
   uint64_t stash_slots;
   uint64_t stash_bytes;
   uint64_t depot_bytes;
+  uint64_t verify;
 };
 extern struct hz3_options hz3_options;
 extern const struct hz_line_info hz3_info;

@@ -23,7 +23,8 @@ void hz3_keep_empty(struct hz3_heap *heap, unsigned class_id, struct hz_magazine
 // ---- Down ---------------------------------------------------------------------------------------
 
 void hz3_give_central(unsigned class_id, void *const *blocks, uint32_t count) {
-  struct hz_run *empty = hz_central_give(class_id, blocks, count);
+  const char *when = hz3_options.verify ? NULL : "found when a thread's cache was emptied";
+  struct hz_run *empty = hz_central_give(class_id, blocks, count, when);
   if (empty == NULL) return;
   for (const struct hz_run *run = empty; run != NULL; run = run->next) hz3_tags_write(run, 0);
   hz_central_release(empty);
@@ -148,7 +149,8 @@ static HZ_SLOW uint32_t take_blocks_at_last(struct hz3_heap *heap, unsigned clas
 
 static HZ_SLOW void *refill_from_runs(struct hz3_heap *heap, unsigned class_id) {
   struct hz_magazine *m = heap->loaded[class_id];
-  if (m == NULL) m = hz3_take_empty(heap, class_id);
+  // Without magazines every call comes here, and every free is checked (hz3.verify).
+  if (m == NULL && !hz3_options.verify) m = hz3_take_empty(heap, class_id);
   void *single = NULL;
   void **out = m != NULL ? m->slots + 1 : &single;
   const uint32_t want = m != NULL ? hz3_limits[class_id].refill : 1;

@@ -1,8 +1,9 @@
-// Forks while eight threads allocate. Arguments: threads, signal, exec, or atfork and the path of a
-// library with fork handlers to load first.
+// Forks while eight threads allocate. Arguments: threads, signal, stdio, exec, or atfork and the path
+// of a library with fork handlers to load first.
 //
 // threads, atfork: 300 children, each allocating, freeing inherited blocks and starting a thread.
-// signal: forks inside a signal handler that interrupts malloc. exec: vfork, posix_spawn and popen.
+// signal: forks inside a signal handler that interrupts malloc. stdio: forks while threads allocate
+// under the locks of stdio streams, which fork takes as well. exec: vfork, posix_spawn and popen.
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>
@@ -128,6 +129,66 @@ static void fork_inside_signals(void) {
   waitpid(sender, NULL, 0);
 }
 
+// ---- stdio
+
+enum { LONGEST_LINE = 8 << 20 }; // from a cached size to one that is mapped
+static char *lines_path;
+
+static void write_lines(void) {
+  static char template[] = "/tmp/home_fork.XXXXXX";
+  int fd = mkstemp(template);
+  CHECK(fd >= 0, "cannot make a file in /tmp: %s", strerror(errno));
+  lines_path = template;
+  FILE *file = fdopen(fd, "w");
+  for (size_t bytes = 100; bytes <= LONGEST_LINE; bytes *= 8) {
+    for (size_t i = 1; i < bytes; i++) putc('x', file);
+    putc('\n', file);
+  }
+  fclose(file);
+}
+
+// getline allocates while it holds the lock of its stream.
+static void *read_lines(void *unused) {
+  FILE *file = fopen(lines_path, "r");
+  CHECK(file != NULL, "cannot open %s", lines_path);
+  while (!stop) {
+    char *line = NULL;
+    size_t room = 0;
+    if (getline(&line, &room, file) < 0) rewind(file);
+    free(line);
+  }
+  fclose(file);
+  return unused;
+}
+
+// fflush(NULL) holds the lock of the list of streams while it waits for each of them.
+static void *flush_everything(void *unused) {
+  while (!stop) {
+    fflush(NULL);
+    usleep(50); // the lock is unfair: fork must have a chance
+  }
+  return unused;
+}
+
+static void fork_among_streams(void) {
+  pthread_t threads[THREADS];
+  write_lines();
+  alarm(CHILD_SECONDS); // a deadlock becomes a death
+  for (int i = 0; i < THREADS; i++) {
+    int error = pthread_create(&threads[i], NULL, i == 0 ? flush_everything : read_lines, NULL);
+    CHECK(error == 0, "no thread");
+  }
+  for (int number = 0; number < FORKS; number++) {
+    pid_t pid = fork();
+    CHECK(pid >= 0, "fork: %s", strerror(errno));
+    if (pid == 0) _exit(0);
+    wait_for(pid, "a child");
+  }
+  stop = true;
+  for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+  unlink(lines_path);
+}
+
 // ---- exec
 
 static void exec_many(void) {
@@ -158,10 +219,12 @@ int main(int argc, char **argv) {
     with_threads(fork_many);
   } else if (strcmp(what, "signal") == 0) {
     fork_inside_signals();
+  } else if (strcmp(what, "stdio") == 0) {
+    fork_among_streams();
   } else if (strcmp(what, "exec") == 0) {
     with_threads(exec_many);
   } else {
-    FAIL("usage: home_fork threads|signal|exec|atfork LIBRARY");
+    FAIL("usage: home_fork threads|signal|stdio|exec|atfork LIBRARY");
   }
   say("ok\n");
   return 0;

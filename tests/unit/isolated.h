@@ -1,0 +1,40 @@
+// cmocka, with every case in a process of its own: what core keeps, it keeps for the process.
+//
+// Threads of a case report with CHECK (tests/support/check.h); cmocka's assertions belong to the
+// thread that runs the case.
+#ifndef TESTS_UNIT_ISOLATED_H
+#define TESTS_UNIT_ISOLATED_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/support/check.h"
+
+static inline bool isolated_case(const struct CMUnitTest *test) {
+  fflush(NULL);
+  const pid_t child = fork();
+  CHECK(child >= 0, "cannot fork");
+  if (child == 0) exit(_cmocka_run_group_tests(test->name, test, 1, NULL, NULL));
+  int status;
+  CHECK(waitpid(child, &status, 0) == child, "cannot wait for %s", test->name);
+  if (WIFSIGNALED(status)) say("[  FAILED  ] %s ended by signal %d\n", test->name, WTERMSIG(status));
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static inline int isolated_run(const struct CMUnitTest *tests, size_t count) {
+  size_t failed = 0;
+  for (size_t i = 0; i < count; i++) failed += !isolated_case(&tests[i]);
+  say("%zu cases, %zu failed\n", count, failed);
+  return failed == 0 ? 0 : 1;
+}
+
+#endif
