@@ -9,7 +9,7 @@
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
-start_runs=400 choice_rounds=15 over=0
+start_runs=400 over=0
 
 # Prints a line; figure must not be greater than budget ("none": nothing is asked of it).
 verdict() { # name, figure, budget, unit
@@ -42,10 +42,10 @@ check_pairs() {
   done
 }
 
-# A figure in a row of bench/spawn's table. Each takes three columns: median, least, greatest.
-figure_of() { # table, variant, figure, median | least
-  awk -v variant="$2" -v figure="$3" -v which="$4" '
-    $1 == "#" { for (i = 3; i <= NF; i++) if ($i == figure) column = i - 1 + (which == "least") }
+# The median of a figure in a row of bench/spawn's table. Each figure takes three columns.
+median_of() { # table, variant, figure
+  awk -v variant="$2" -v figure="$3" '
+    $1 == "#" { for (i = 3; i <= NF; i++) if ($i == figure) column = i - 1 }
     $1 == variant { print $column; found = 1 }
     END { exit !found }' <<<"$1"
 }
@@ -56,18 +56,18 @@ per_cent_over() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.1f\n", 100 * (a - b
 check_start() {
   local table plain ours
   table=$("$bin/spawn" "$start_runs" plain "ours LD_PRELOAD=$library" -- true)
-  plain=$(figure_of "$table" plain wall_us median)
-  ours=$(figure_of "$table" ours wall_us median)
+  plain=$(median_of "$table" plain wall_us)
+  ours=$(median_of "$table" ours wall_us)
   verdict "start of true, over glibc" "$(difference "$ours" "$plain")" 200 microseconds
-  plain=$(figure_of "$table" plain rss_kib median)
-  ours=$(figure_of "$table" ours rss_kib median)
+  plain=$(median_of "$table" plain rss_kib)
+  ours=$(median_of "$table" ours rss_kib)
   verdict "peak RSS of true, over glibc" "$(difference "$ours" "$plain")" 400 KiB
 }
 
 # The budget is for loops that hold blocks. The loop of malloc(64) and free alone, where two jumps
 # meet nothing that could hide them, is printed as the worst case.
 check_choice() {
-  local loop limit direct through table
+  local loop limit direct through
   require_valgrind
   [[ -x $choose ]] || fail "no program at $choose; build it (bazel build //bench/choose) or set" \
     "HAKOZUNA_CHOOSE"
@@ -77,11 +77,8 @@ check_choice() {
     direct=$(instructions_per_pair "$choose" direct "$loop")
     through=$(instructions_per_pair "$choose" table "$loop")
     verdict "choice at run time, $loop" "$(per_cent_over "$through" "$direct")" "$limit" '% instr.'
-    table=$("$bin/spawn" -k ns "$choice_rounds" 'direct WAY=direct' 'table WAY=table' -- \
-      sh -c "exec $choose \"\$WAY\" $loop 10000000")
-    direct=$(figure_of "$table" direct ns least)
-    through=$(figure_of "$table" table ns least)
-    verdict "choice at run time, $loop" "$(per_cent_over "$through" "$direct")" "$limit" '% time'
+    through=$("$choose" compare "$loop" 200000)
+    verdict "choice at run time, $loop" "${through##*percent=}" "$limit" '% time'
   done
 }
 

@@ -72,8 +72,7 @@ static uint64_t starts_of(uint64_t word, unsigned n) {
 
 static uint64_t aligned_starts(uint64_t word, unsigned n, unsigned align_slabs) {
   uint64_t mask = 0;
-  if (align_slabs == 1)
-    mask = ~UINT64_C(0);
+  if (align_slabs == 1) mask = ~UINT64_C(0);
   else
     for (unsigned i = 0; i < HZ_SEGMENT_SLABS; i += align_slabs) mask |= UINT64_C(1) << i;
   return starts_of(word, n) & mask;
@@ -95,10 +94,8 @@ static int bucket_of(uint64_t word) {
 
 static void bucket_remove(struct hz_segment *s) {
   if (s->bucket < 0) return;
-  if (s->prev != NULL)
-    s->prev->next = s->next;
-  else
-    arena.buckets[s->bucket] = s->next;
+  if (s->prev != NULL) s->prev->next = s->next;
+  else arena.buckets[s->bucket] = s->next;
   if (s->next != NULL) s->next->prev = s->prev;
   s->bucket = -1;
 }
@@ -117,14 +114,10 @@ static void bucket_update(struct hz_segment *s) {
 
 static void purge_remove(struct hz_segment *s) {
   if (!s->queued) return;
-  if (s->purge_prev != NULL)
-    s->purge_prev->purge_next = s->purge_next;
-  else
-    arena.purge_oldest = s->purge_next;
-  if (s->purge_next != NULL)
-    s->purge_next->purge_prev = s->purge_prev;
-  else
-    arena.purge_newest = s->purge_prev;
+  if (s->purge_prev != NULL) s->purge_prev->purge_next = s->purge_next;
+  else arena.purge_oldest = s->purge_next;
+  if (s->purge_next != NULL) s->purge_next->purge_prev = s->purge_prev;
+  else arena.purge_newest = s->purge_prev;
   s->queued = false;
 }
 
@@ -132,10 +125,8 @@ static void purge_append(struct hz_segment *s) {
   if (s->queued) return;
   s->purge_next = NULL;
   s->purge_prev = arena.purge_newest;
-  if (s->purge_prev != NULL)
-    s->purge_prev->purge_next = s;
-  else
-    arena.purge_oldest = s;
+  if (s->purge_prev != NULL) s->purge_prev->purge_next = s;
+  else arena.purge_oldest = s;
   arena.purge_newest = s;
   s->queued = true;
   s->dirty_since_ms = hz_os.now_ms();
@@ -145,10 +136,8 @@ static void set_dirty(struct hz_segment *s, uint64_t dirty) {
   arena.dirty_slabs += (uint64_t)__builtin_popcountll(dirty);
   arena.dirty_slabs -= (uint64_t)__builtin_popcountll(s->dirty);
   s->dirty = dirty;
-  if (dirty != 0)
-    purge_append(s);
-  else
-    purge_remove(s);
+  if (dirty != 0) purge_append(s);
+  else purge_remove(s);
 }
 
 // ---- Segments (all under the lock) -------------------------------------------------------------
@@ -177,23 +166,21 @@ static void set_kind(size_t index, size_t count, enum segment_kind kind) {
   for (size_t i = index; i < index + count; i++) {
     // A large block's rest says nothing of its own: only the first segment has a record.
     __atomic_store_n(&arena.kind[i], i == index || kind != KIND_LARGE ? kind : KIND_LARGE_REST,
-                     __ATOMIC_RELAXED);
+                     __ATOMIC_RELEASE);
   }
-  if (kind == KIND_NONE)
-    arena.first_free = hz_min(arena.first_free, index);
-  else
-    arena.top = hz_max(arena.top, index + count);
+  if (kind == KIND_NONE) arena.first_free = hz_min(arena.first_free, index);
+  else arena.top = hz_max(arena.top, index + count);
 }
 
 static uint8_t kind_of(size_t index) {
-  return __atomic_load_n(&arena.kind[index], __ATOMIC_RELAXED);
+  return __atomic_load_n(&arena.kind[index], __ATOMIC_ACQUIRE);
 }
 
 // The address space of free segments becomes ours. Where the range is not reserved as a whole, a
-// place that somebody else uses is marked and avoided from then on.
+// segment that somebody else uses is marked and avoided from then on.
 static bool claim_segments(size_t index, size_t count) {
-  if (arena.reserved) return true;
-  if (hz_os.claim(segment_base(index), count << HZ_SEGMENT_SHIFT)) return true;
+  if (arena.reserved || hz_os.claim(segment_base(index), count << HZ_SEGMENT_SHIFT)) return true;
+  if (count == 1) set_kind(index, 1, KIND_LOST);
   return false;
 }
 
@@ -206,10 +193,8 @@ static size_t find_segments(size_t from, size_t count, size_t align_segments) {
   size_t start = hz_align_up(from, align_segments);
   for (size_t i = start; start + count <= arena.segment_count;) {
     if (i == start + count || i >= arena.top) return start;
-    if (kind_of(i) != KIND_NONE)
-      i = start = hz_align_up(i + 1, align_segments);
-    else
-      i++;
+    if (kind_of(i) != KIND_NONE) i = start = hz_align_up(i + 1, align_segments);
+    else i++;
   }
   return arena.segment_count;
 }
@@ -230,10 +215,8 @@ static size_t take_segments_locked(size_t count, size_t align_segments) {
 
 static struct hz_segment *segment_record(void) {
   struct hz_segment *s = arena.spare;
-  if (s != NULL)
-    arena.spare = s->next;
-  else
-    s = hz_meta_take(sizeof *s);
+  if (s != NULL) arena.spare = s->next;
+  else s = hz_meta_take(sizeof *s);
   if (s != NULL) memset(s, 0, sizeof *s);
   return s;
 }
@@ -418,13 +401,12 @@ void hz_arena_give_segments(void *base, size_t count, bool lost) {
   // Outside the lock: the segments are still marked as taken.
   const bool gone = lost || (arena.reserved ? hz_os.decommit(base, count << HZ_SEGMENT_SHIFT)
                                             : hz_os.abandon(base, count << HZ_SEGMENT_SHIFT));
-  if (!gone) {
-    // No map count left for the split: the pages go, the address space stays ours and committed.
-    hz_os.purge(base, count << HZ_SEGMENT_SHIFT);
-    hz_count(HZ_COUNT_os_failures, 1);
-  }
+  // No map count left for the split: the pages go, the address space stays ours and committed.
+  const bool clean = gone || hz_os.purge(base, count << HZ_SEGMENT_SHIFT);
+  if (!gone) hz_count(HZ_COUNT_os_failures, 1);
+  const bool reusable = !lost && clean && (gone || arena.reserved);
   hz_lock(&arena.lock);
-  set_kind(index, count, lost || (!gone && !arena.reserved) ? KIND_LOST : KIND_NONE);
+  for (size_t i = index; i < index + count; i++) set_kind(i, 1, reusable ? KIND_NONE : KIND_LOST);
   arena.large_segments -= count;
   hz_unlock(&arena.lock);
 }
@@ -441,80 +423,99 @@ void *hz_arena_large_of(const void *p, void **base) {
 
 // ---- Giving back -------------------------------------------------------------------------------
 
-// A segment with nothing in it leaves whole: one call, and its commit charge goes too.
-static void retire_locked(struct hz_segment *s) {
-  const size_t index = s->index;
+// The segment's record and its place are free again.
+static void segment_close(struct hz_segment *s, enum segment_kind kind) {
+  arena.segments_in_use--;
+  set_kind(s->index, 1, kind);
+  s->next = arena.spare;
+  arena.spare = s;
+}
+
+// A segment with nothing in it leaves whole: one call, and its commit charge goes too. Returns the
+// slabs given back.
+static unsigned retire_locked(struct hz_segment *s) {
   bucket_remove(s);
   s->free = 0;
   s->purging = ~UINT64_C(0);
+  set_dirty(s, 0);
   hz_unlock(&arena.lock);
-  void *base = segment_base(index);
+  void *base = segment_base(s->index);
   const bool gone = arena.reserved ? hz_os.decommit(base, HZ_SEGMENT_BYTES)
                                    : hz_os.abandon(base, HZ_SEGMENT_BYTES);
-  if (!gone) hz_os.purge(base, HZ_SEGMENT_BYTES);
+  const bool clean = gone || hz_os.purge(base, HZ_SEGMENT_BYTES);
   hz_lock(&arena.lock);
   s->purging = 0;
   if (gone) {
-    arena.segments_in_use--;
-    set_kind(index, 1, KIND_NONE);
-    s->next = arena.spare;
-    arena.spare = s;
-  } else { // the map count is used up: keep the segment, clean
+    segment_close(s, KIND_NONE);
+  } else { // the map count is used up: keep the segment
     s->free = ~UINT64_C(0);
+    if (!clean) set_dirty(s, ~UINT64_C(0));
     bucket_update(s);
   }
+  return clean ? HZ_SEGMENT_SLABS : 0;
 }
 
-// Gives the dirty slabs of one segment back, range by range, without the lock. Returns the calls.
-static unsigned purge_locked(struct hz_segment *s) {
+// The slabs of the first range of set bits.
+static uint64_t first_range(uint64_t bits) {
+  const unsigned first = (unsigned)__builtin_ctzll(bits);
+  const uint64_t tail = ~(bits >> first);
+  return ones(tail == 0 ? 64 : (unsigned)__builtin_ctzll(tail)) << first;
+}
+
+// Gives the pages of `bits` back, range by range, in at most *calls calls. Returns what the kernel
+// took. Without the lock.
+static uint64_t purge_ranges(const struct hz_segment *s, uint64_t bits, unsigned *calls) {
+  char *base = segment_base(s->index);
+  uint64_t done = 0;
+  for (; bits != 0 && *calls != 0; --*calls) {
+    const uint64_t range = first_range(bits);
+    bits &= ~range;
+    if (hz_os.purge(base + ((size_t)__builtin_ctzll(range) << HZ_SLAB_SHIFT),
+                    (size_t)__builtin_popcountll(range) << HZ_SLAB_SHIFT))
+      done |= range;
+  }
+  return done;
+}
+
+// The dirty slabs of one segment that is in use. Returns the slabs given back.
+static unsigned purge_locked(struct hz_segment *s, unsigned *calls) {
   const uint64_t bits = s->dirty;
-  s->purging = bits;
-  s->free &= ~bits; // nobody may take them meanwhile
+  s->purging |= bits; // nobody may take them meanwhile
+  s->free &= ~bits;
   set_dirty(s, 0);
   bucket_update(s);
   hz_unlock(&arena.lock);
-  unsigned calls = 0;
-  bool clean = true;
-  for (uint64_t left = bits; left != 0;) {
-    const unsigned first = (unsigned)__builtin_ctzll(left);
-    const uint64_t tail = ~(left >> first);
-    const unsigned slabs = tail == 0 ? 64 : (unsigned)__builtin_ctzll(tail);
-    left &= ~(ones(slabs) << first);
-    clean &= hz_os.purge((char *)segment_base(s->index) + ((size_t)first << HZ_SLAB_SHIFT),
-                         (size_t)slabs << HZ_SLAB_SHIFT);
-    calls++;
-  }
+  const uint64_t done = purge_ranges(s, bits, calls);
   hz_lock(&arena.lock);
-  s->purging = 0;
+  s->purging &= ~bits;
   s->free |= bits;
-  if (!clean) set_dirty(s, s->dirty | bits); // locked memory, perhaps: try again another time
+  // Locked memory, or out of calls: another time.
+  if (done != bits) set_dirty(s, s->dirty | (bits & ~done));
   bucket_update(s);
-  return calls;
+  return (unsigned)__builtin_popcountll(done);
 }
 
 size_t hz_arena_purge(uint64_t now_ms, uint64_t idle_ms, unsigned max_calls, bool *more) {
   uint64_t slabs = 0;
-  unsigned calls = 0;
+  unsigned calls = max_calls;
   hz_lock(&arena.lock);
   // A segment whose pages the kernel will not take comes back to the queue: once round is enough.
-  for (uint64_t n = arena.segments_in_use; n > 0 && calls < max_calls; n--) {
+  for (uint64_t n = arena.segments_in_use; n > 0 && calls > 0; n--) {
     struct hz_segment *s = arena.purge_oldest;
     if (s == NULL || s->dirty_since_ms + idle_ms > now_ms) break;
-    slabs += (uint64_t)__builtin_popcountll(s->dirty);
     if (s->free == ~UINT64_C(0)) {
-      set_dirty(s, 0);
-      retire_locked(s);
-      calls++;
+      slabs += retire_locked(s);
+      calls--;
     } else {
-      calls += purge_locked(s);
+      slabs += purge_locked(s, &calls);
     }
   }
   const struct hz_segment *next = arena.purge_oldest;
-  *more = next != NULL && next->dirty_since_ms + idle_ms <= now_ms;
+  *more = next != NULL && (calls == 0 || next->dirty_since_ms + idle_ms <= now_ms);
   hz_unlock(&arena.lock);
-  if (calls == 0) return 0;
+  if (calls == max_calls) return 0;
   hz_count(HZ_COUNT_purged, slabs << HZ_SLAB_SHIFT);
-  hz_count(HZ_COUNT_purge_calls, calls);
+  hz_count(HZ_COUNT_purge_calls, max_calls - calls);
   return slabs << HZ_SLAB_SHIFT;
 }
 
@@ -524,7 +525,7 @@ static void finish_purge_in_child(struct hz_segment *s) {
   void *base = segment_base(s->index);
   if (!hz_os.commit(base, HZ_SEGMENT_BYTES) &&
       !(hz_os.claim(base, HZ_SEGMENT_BYTES) && hz_os.commit(base, HZ_SEGMENT_BYTES))) {
-    if (s->purging == ~UINT64_C(0)) set_kind(s->index, 1, KIND_LOST);
+    if (s->purging == ~UINT64_C(0)) segment_close(s, KIND_LOST);
     return;
   }
   s->free |= s->purging;

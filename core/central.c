@@ -35,10 +35,8 @@ static void list_insert(struct central *c, struct hz_run *run) {
 
 static void list_remove(struct central *c, struct hz_run *run) {
   if (run->next != NULL) run->next->prev = run->prev;
-  if (run->prev != NULL)
-    run->prev->next = run->next;
-  else
-    __atomic_store_n(&c->homes[run->home], run->next, __ATOMIC_RELAXED);
+  if (run->prev != NULL) run->prev->next = run->next;
+  else __atomic_store_n(&c->homes[run->home], run->next, __ATOMIC_RELAXED);
 }
 
 // ---- Taking ------------------------------------------------------------------------------------

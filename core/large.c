@@ -145,24 +145,27 @@ void hz_large_give(struct hz_large *block, void *base, void *p) {
   if (!keep) destroy(block, false);
 }
 
-// The pages go to other segments; nothing is copied. The record stays with the block.
-static void *move(struct hz_large *block, size_t wanted) {
+// The pages go to other segments, and the mapping grows there in the same call, so that there is no
+// way to fail in between; nothing is copied. The record stays with the block.
+static bool move(struct hz_large *block, size_t wanted) {
+  if (wanted <= block->committed) return false;
   const size_t segments = segments_for(wanted);
   struct hz_large *left = hz_meta_take(sizeof *left); // stands for the old place until it is free
-  if (left == NULL) return NULL;
+  if (left == NULL) return false;
   void *to = hz_arena_take_segments(segments, HZ_SEGMENT_BYTES, block);
-  if (to == NULL || !hz_os.move(block->base, to, block->committed)) {
+  if (to == NULL || !hz_os.move(block->base, block->committed, to, wanted)) {
     if (to != NULL) hz_arena_give_segments(to, segments, false);
     hz_meta_give(left, sizeof *left);
-    return NULL;
+    return false;
   }
   *left = *block;
   block->base = to;
   block->segments = segments;
+  block->committed = wanted;
   // The old addresses are unmapped now. They become ours again, unless somebody was quicker.
   destroy(left, !hz_os.claim(left->base, left->committed));
   hz_count(HZ_COUNT_large_moves, 1);
-  return to;
+  return true;
 }
 
 static bool resize_in_place(struct hz_large *block, size_t wanted) {
@@ -179,9 +182,7 @@ static bool resize_in_place(struct hz_large *block, size_t wanted) {
 void *hz_large_resize(struct hz_large *block, size_t bytes) {
   if (bytes <= HZ_SEGMENT_BYTES || bytes > PTRDIFF_MAX - HZ_SEGMENT_BYTES) return NULL;
   const size_t wanted = hz_align_up(bytes, hz_page_bytes), old = block->committed;
-  if (!resize_in_place(block, wanted) &&
-      (move(block, wanted) == NULL || !resize_in_place(block, wanted)))
-    return NULL;
+  if (!resize_in_place(block, wanted) && !move(block, wanted)) return NULL;
   account(0, (int64_t)block->committed - (int64_t)old);
   return block->base;
 }
@@ -203,7 +204,7 @@ size_t hz_large_purge(uint64_t now_ms, uint64_t idle_ms) {
     idle = block;
   }
   hz_unlock(&large.lock);
-  for (uint64_t calls = 0; idle != NULL; calls++) {
+  while (idle != NULL) {
     struct hz_large *next = idle->next;
     hz_count(HZ_COUNT_purged, idle->committed);
     hz_count(HZ_COUNT_purge_calls, 1);

@@ -8,7 +8,7 @@
 enum {
   CHUNK_BYTES = 256 * 1024, // only touched pages cost memory; one mmap per some 100 magazines
   UNIT = 16,
-  SMALL_LISTS = 513, // one list per multiple of 16 up to 8 KiB: heaps are the largest records
+  SMALL_LISTS = 1025, // one list per multiple of 16 up to 16 KiB: no magazine is larger
 };
 
 struct free_record {

@@ -23,8 +23,9 @@ struct hz_os {
   bool (*decommit)(void *at, size_t bytes);
   // Contents of committed pages are lost; they stay committed and read as zero.
   bool (*purge)(void *at, size_t bytes);
-  // Moves the pages of [from, from + bytes) to `to` (reserved); `from` is unmapped afterwards.
-  bool (*move)(void *from, void *to, size_t bytes);
+  // Moves the pages of [from, from + from_bytes) to `to` (reserved), where the mapping grows to
+  // to_bytes; `from` is unmapped afterwards. False: nothing has changed.
+  bool (*move)(void *from, size_t from_bytes, void *to, size_t to_bytes);
   // Fresh zero pages for metadata, anywhere.
   void *(*map)(size_t bytes);
   // Milliseconds of a clock that never goes back; a few ms coarse.

@@ -67,9 +67,9 @@ static bool linux_purge(void *at, size_t bytes) {
   return done;
 }
 
-static bool linux_move(void *from, void *to, size_t bytes) {
+static bool linux_move(void *from, size_t from_bytes, void *to, size_t to_bytes) {
   const int saved = errno;
-  void *p = mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+  void *p = mremap(from, from_bytes, to_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
   errno = saved;
   return p == to;
 }

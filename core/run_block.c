@@ -16,7 +16,7 @@ static unsigned slabs_for(size_t bytes) {
 
 void *hz_run_block_take(struct hz_run_cache *cache, size_t bytes, size_t align, bool *zero) {
   const unsigned slabs = slabs_for(hz_max(bytes, 1));
-  struct hz_run *run = cache->head[slabs];
+  struct hz_run *run = cache != NULL ? cache->head[slabs] : NULL;
   if (run != NULL && ((uintptr_t)run->base & (align - 1)) == 0) {
     cache->head[slabs] = run->next;
     cache->bytes -= bytes_of(run);
@@ -35,7 +35,7 @@ void *hz_run_block_take(struct hz_run_cache *cache, size_t bytes, size_t align, 
 static struct hz_run *shed(struct hz_run_cache *cache, unsigned slabs, size_t keep_bytes,
                            struct hz_run *list) {
   while (cache->bytes > keep_bytes && cache->head[slabs] != NULL) {
-    struct hz_run *run = cache->head[slabs];
+    struct hz_run *run = cache != NULL ? cache->head[slabs] : NULL;
     cache->head[slabs] = run->next;
     cache->bytes -= bytes_of(run);
     run->next = list;
@@ -56,7 +56,7 @@ void hz_run_block_give(struct hz_run_cache *cache, struct hz_run *run, void *p) 
     hz_misuse(HZ_MISUSE_DOUBLE, p, "a block above 64 KiB");
     return;
   }
-  if (bytes_of(run) > hz_run_cache_bytes / 2) {
+  if (cache == NULL || bytes_of(run) > hz_run_cache_bytes / 2) {
     hz_arena_give(run);
     return;
   }

@@ -16,6 +16,7 @@ struct hz_run_cache {
 // Budget of one cache in bytes: option cache.run_bytes.
 extern size_t hz_run_cache_bytes;
 
+// cache: NULL for threads that have none, here and in hz_run_block_give.
 // A block of `bytes` (1..4 MiB) aligned to `align` (at most 4 MiB). *zero: all its bytes are zero.
 void *hz_run_block_take(struct hz_run_cache *cache, size_t bytes, size_t align, bool *zero);
 

@@ -1,7 +1,6 @@
 // Slots, exits, forks: see core/thread.h.
 #include "core/thread.h"
 
-#include <limits.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -27,14 +26,7 @@ static struct {
   pthread_key_t key;
 } registry;
 
-// The C library calls destructors in up to PTHREAD_DESTRUCTOR_ITERATIONS rounds. Destructors of
-// other keys may allocate and free in every round, so ours waits for the last one.
-static void at_thread_exit(void *value) {
-  struct hz_thread *thread = value;
-  if (++thread->exit_rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
-    pthread_setspecific(registry.key, thread);
-    return;
-  }
+static void at_thread_exit(void *thread) {
   registry.on_exit(thread);
 }
 
@@ -71,7 +63,6 @@ static bool take_slot(struct hz_thread *thread) {
     chunk->used |= UINT64_C(1) << i;
     chunk->threads[i] = thread;
     thread->slot = first_slot + i;
-    thread->exit_rounds = 0;
     registry.count++;
   }
   hz_unlock(&registry.lock);

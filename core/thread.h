@@ -9,16 +9,15 @@ enum { HZ_THREAD_SLOTS = 65536 };
 
 // Embedded in a line's heap.
 struct hz_thread {
-  uint32_t slot;        // lowest free number at the time: dense, reused
-  uint32_t exit_rounds; // how often the exit callback has put itself off
+  uint32_t slot; // lowest free number at the time: dense, reused
 };
 
 // Creates the key whose destructor tells us of thread exits. exit_callback comes later, by
 // hz_threads_on_exit. False: no key.
 bool hz_thread_start(void);
 
-// The line's exit callback: called in the ending thread, in the last round of destructors that the
-// C library makes, so that other destructors may still allocate with the heap in place.
+// The line's exit callback: called once in the ending thread, among the destructors of
+// thread-specific data. Other destructors may still allocate and free afterwards.
 void hz_threads_on_exit(void (*callback)(struct hz_thread *thread));
 
 // Gives the calling thread a slot and arms the exit callback. The line's thread-local pointer must

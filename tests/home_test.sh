@@ -56,16 +56,14 @@ check_threads() {
 
 check_forks() {
   local profile=$1
+  check "$profile" "forks from eight allocating threads" "$programs/home_fork" threads
   check "$profile" "forks inside of signal handlers" "$programs/home_fork" signal
+  check "$profile" "forks among threads that use stdio" "$programs/home_fork" stdio
   check "$profile" "vfork, posix_spawn and popen" "$programs/home_fork" exec
   check "$profile" "fork handlers that were registered late" \
     "$programs/home_fork" atfork "$programs/libatfork.so"
-}
-
-# Behind the library in LD_PRELOAD is before it in the order of initialisation.
-check_early_fork_handlers() {
-  check "$1" "forks from eight allocating threads" "$programs/home_fork" threads
-  check "$1" "fork handlers that were registered early" \
+  # Behind the library in LD_PRELOAD is before it in the order of initialisation.
+  check "$profile" "fork handlers that were registered early" \
     LD_PRELOAD="$programs/libatfork.so" "$programs/home_fork" threads
 }
 
@@ -148,22 +146,20 @@ for name in names:
   expect "$profile: each report is one line of JSON about its own process"
 }
 
-check_everything() {
-  check_loading "$1"
-  check_threads "$1"
-  check_forks "$1"
-  check_filter "$1"
-  check_giving_back "$1"
-  check_closed_stderr "$1"
-  check_report_files "$1"
-}
-
 build_runpath
 build_sanitized
-for profile in $(profiles); do check_everything "$profile"; done
+# What a profile's parameters may change, then what is the same for all profiles of a line.
+for profile in $(profiles); do
+  check_threads "$profile"
+  check_giving_back "$profile"
+done
 for profile in $(default_profiles); do
-  check_early_fork_handlers "$profile"
+  check_loading "$profile"
+  check_forks "$profile"
+  check_filter "$profile"
   check_stepping_aside "$profile"
   check_static "$profile"
+  check_closed_stderr "$profile"
+  check_report_files "$profile"
 done
 finish

@@ -53,9 +53,9 @@ check_limit() {
 }
 
 check_limit 64 none
-for profile in $(profiles); do
-  check_limit 64 "$profile"
+for profile in $(profiles); do check_limit 64 "$profile"; done
+for profile in $(default_profiles); do
   check_limit 128 "$profile"
+  check_limit 512 "$profile"
 done
-for profile in $(default_profiles); do check_limit 512 "$profile"; done
 finish

@@ -9,20 +9,16 @@
 #   reports: PROGRAM... | none    programs that must have left a report at exit (shell patterns)
 #   packages: PACKAGE...          Debian packages that hold its programs
 # A case runs in an empty folder, once without the library and once per profile.
-# HAKOZUNA_LIB and HAKOZUNA_CLI set by hand are used; otherwise support/env.sh finds them.
-# HAKOZUNA_TEST_PROFILES="hz3 hz3-r90" restricts the profiles.
+# HAKOZUNA_TEST_PROFILES="hz3 hz3-r90" restricts the profiles; further variables: support/env.sh.
 set -uo pipefail
 
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
-profiles_wanted=${HAKOZUNA_TEST_PROFILES:-} by_hand=
-if [[ -z ${HAKOZUNA_LIB:-} || -z ${HAKOZUNA_CLI:-} ]]; then
-  [[ -z ${TEST_SRCDIR:-} ]] && by_hand=yes
-  source "$(dirname "${BASH_SOURCE[0]}")/support/env.sh"
-fi
+profiles_wanted=${HAKOZUNA_TEST_PROFILES:-}
+source "$(dirname "${BASH_SOURCE[0]}")/support/env.sh"
 library=$HAKOZUNA_LIB
 cli=$HAKOZUNA_CLI
 work=$(mktemp -d "${TEST_TMPDIR:-/tmp}/preload.XXXXXX")
-trap 'rm -rf "$work" ${by_hand:+"$TEST_TMPDIR"}' EXIT
+trap 'rm -rf "$work"' EXIT
 # The distribution's own programs, not what a developer's PATH puts before them.
 path=/usr/bin:/bin:/usr/sbin:/sbin
 case_limit_s=90

@@ -2,15 +2,14 @@
 // library with one line alone would export them, and over the exported malloc and free of dispatch,
 // which jump through the active table.
 //
-//   choose WAY single|batch|slots PAIRS     prints "pairs=N ns=TIME_PER_PAIR"
+//   choose WAY LOOP PAIRS       runs a loop one way: for callgrind
+//   choose compare LOOP PAIRS   runs it both ways by turns, 201 times, and prints the medians of
+//                               their times per pair and of the table's excess over its neighbour:
+//                               "direct_ns=A table_ns=B percent=C"
 //
-//   direct          hz3 called as a program calls a shared library: through a stub that jumps to
-//   table           an address in memory, the same for both ways
-//   direct-linked   hz3 called as a program calls what is linked into it: no stub
-//   table-linked
-//
-// All ways are in one program and run on the same heap, so the table is the only difference between
-// the two of a pair. bench/budgets.sh compares them, in instructions and in time.
+// LOOP: single, batch, slots. WAY: direct, table. Both are called as a program calls a shared
+// library, through a stub that jumps to an address in memory, and run on the same heap: the active
+// table is the only difference. bench/budgets.sh judges what this prints.
 #include "bench/loops.h"
 
 #include <stdbool.h>
@@ -19,6 +18,8 @@
 #include <time.h>
 
 #include "lines/hz3/hz3_model.h"
+
+enum { ROUNDS = 201 }; // odd: the median is one of them
 
 static double now_ns(void) {
   struct timespec t;
@@ -36,27 +37,53 @@ static __attribute__((noipa)) void stub_release(void *p) {
   release_address(p);
 }
 
-static size_t run(const char *way, const char *loop, size_t pairs) {
-  if (strcmp(way, "direct-linked") == 0) return hz_loop_run(loop, pairs, hz3_alloc, hz3_release);
-  if (strcmp(way, "table-linked") == 0) return hz_loop_run(loop, pairs, malloc, free);
-  bool table = strcmp(way, "table") == 0;
-  if (!table && strcmp(way, "direct") != 0) return 0;
+// Returns the pairs done, 0 for a loop that is unknown.
+static size_t run(bool table, const char *loop, size_t pairs) {
   alloc_address = table ? malloc : hz3_alloc;
   release_address = table ? free : hz3_release;
   return hz_loop_run(loop, pairs, stub_alloc, stub_release);
 }
 
+static double timed(bool table, const char *loop, size_t pairs) {
+  double begin = now_ns();
+  size_t done = run(table, loop, pairs);
+  return (now_ns() - begin) / (double)done;
+}
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *values) {
+  qsort(values, ROUNDS, sizeof *values, compare_doubles);
+  return values[ROUNDS / 2];
+}
+
+static void compare(const char *loop, size_t pairs) {
+  static double direct[ROUNDS], table[ROUNDS], percent[ROUNDS];
+  for (size_t i = 0; i < ROUNDS; i++) {
+    direct[i] = timed(false, loop, pairs);
+    table[i] = timed(true, loop, pairs);
+    percent[i] = 100 * (table[i] / direct[i] - 1);
+  }
+  printf("direct_ns=%.3f table_ns=%.3f percent=%.1f\n", median(direct), median(table),
+         median(percent));
+}
+
 int main(int argc, char **argv) {
   free(malloc(1)); // starts the library: from here on both ways reach a started line
   size_t pairs = argc == 4 ? strtoull(argv[3], NULL, 10) : 0;
-  double begin = now_ns();
-  size_t done = pairs == 0 ? 0 : run(argv[1], argv[2], pairs);
-  double end = now_ns();
-  if (done == 0) {
-    fprintf(stderr, "choose: expected: choose direct|table|direct-linked|table-linked "
-                    "single|batch|slots PAIRS\n");
+  bool both = argc == 4 && strcmp(argv[1], "compare") == 0;
+  bool table = argc == 4 && strcmp(argv[1], "table") == 0;
+  bool direct = argc == 4 && strcmp(argv[1], "direct") == 0;
+  if (pairs == 0 || !(both || table || direct) || run(table, argv[2], 1) == 0) {
+    fprintf(stderr, "choose: expected: choose direct|table|compare single|batch|slots PAIRS\n");
     return 2;
   }
-  printf("pairs=%zu ns=%.3f\n", done, (end - begin) / (double)done);
+  if (both)
+    compare(argv[2], pairs);
+  else
+    run(table, argv[2], pairs);
   return 0;
 }

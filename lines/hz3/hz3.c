@@ -17,24 +17,18 @@ static void *take_above(size_t align, size_t bytes, bool *zero) {
   if (bytes > HZ_RUN_BLOCK_MAX_BYTES || align > HZ_RUN_BLOCK_MAX_BYTES)
     return hz_large_take(bytes, align, zero);
   struct hz3_heap *heap = hz3_heap_get();
-  const bool ghost = heap == NULL;
-  if (ghost) heap = hz3_ghost_lock();
+  if (heap == NULL) return hz_run_block_take(NULL, bytes, align, zero);
   void *p = hz_run_block_take(&heap->runs, bytes, align, zero);
-  if (ghost)
-    hz3_ghost_unlock();
-  else
-    hz3_slow_path_done(heap);
+  hz3_slow_path_done(heap);
   return p;
 }
 
-// When the kernel has no more, what lies in caches may do.
 static HZ_SLOW void *alloc_above(size_t align, size_t bytes, bool zeroed) {
   bool zero = false;
   void *p = take_above(align, bytes, &zero);
-  if (hz_unlikely(p == NULL) && bytes <= PTRDIFF_MAX) {
-    hz3_trim(0);
+  // When the kernel has no more, what lies in caches may do.
+  if (hz_unlikely(p == NULL) && bytes <= PTRDIFF_MAX && hz3_reclaim())
     p = take_above(align, bytes, &zero);
-  }
   if (hz_unlikely(p == NULL)) return hz_no_memory();
   if (zeroed && !zero) memset(p, 0, bytes);
   return p;
@@ -48,13 +42,8 @@ static HZ_SLOW void release_above(void *p) {
     hz_large_give(large, base, p);
   } else if (run != NULL && run->state != HZ_RUN_CLASS) {
     struct hz3_heap *heap = hz3_heap_get();
-    const bool ghost = heap == NULL;
-    if (ghost) heap = hz3_ghost_lock();
-    hz_run_block_give(&heap->runs, run, p);
-    if (ghost)
-      hz3_ghost_unlock();
-    else
-      hz3_slow_path_done(heap);
+    hz_run_block_give(heap != NULL ? &heap->runs : NULL, run, p);
+    if (heap != NULL) hz3_slow_path_done(heap);
   } else if (p != NULL) {
     hz_misuse(HZ_MISUSE_FOREIGN, p, NULL);
   }
@@ -64,14 +53,14 @@ static HZ_SLOW void release_above(void *p) {
 
 static HZ_SLOW void *refill(unsigned class_id) {
   struct hz3_heap *heap = hz3_heap_get();
-  const bool ghost = heap == NULL;
-  if (ghost) heap = hz3_ghost_lock();
-  void *p = hz_magazine_pop(&heap->top[class_id]);
-  if (p == NULL) p = hz3_refill(heap, class_id);
-  if (ghost)
-    hz3_ghost_unlock();
-  else
+  void *p;
+  if (heap == NULL || hz3_options.verify) {
+    p = hz3_take_single(class_id);
+  } else {
+    p = hz_magazine_pop(&heap->top[class_id]);
+    if (p == NULL) p = hz3_refill(heap, class_id);
     hz3_slow_path_done(heap);
+  }
   return hz_likely(p != NULL) ? p : hz_no_memory();
 }
 
@@ -118,16 +107,10 @@ static HZ_SLOW void release_slow(void *p) {
     return;
   }
   struct hz3_heap *heap = hz3_heap_get();
-  const bool ghost = heap == NULL;
-  if (ghost) heap = hz3_ghost_lock();
   const unsigned class_id = hz3_tag_class(tag);
-  if (hz3_options.verify)
-    hz3_give_central(class_id, &p, 1);
-  else if (hz3_tag_shard(tag) != heap->shard)
-    hz3_release_remote(heap, tag, p);
-  else if (!hz_magazine_push(&heap->top[class_id], p))
-    hz3_overflow(heap, class_id, p);
-  if (ghost) hz3_ghost_unlock();
+  if (heap == NULL || hz3_options.verify) hz3_give_central(class_id, &p, 1);
+  else if (hz3_tag_shard(tag) != heap->shard) hz3_release_remote(heap, tag, p);
+  else if (!hz_magazine_push(&heap->top[class_id], p)) hz3_overflow(heap, class_id, p);
 }
 
 HZ_HOT void hz3_release(void *p) {
@@ -183,17 +166,18 @@ static void *hz3_resize(void *p, size_t bytes) {
 static void hz3_gauges(struct hz_gauges *out) {
   struct hz_arena_totals arena;
   uint64_t large_cached, free_bytes = 0, cached = 0;
-  hz_arena_read_totals(&arena);
-  hz_large_read(&out->large_bytes, &out->large_blocks, &large_cached);
+  // Free bytes first: a class that grows meanwhile must not look freer than it is large.
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
     free_bytes += hz_central_free_bytes(c);
     for (unsigned s = 0; s < hz3_options.shards; s++)
       cached += (uint64_t)__atomic_load_n(&hz3_shards[s].depots[c].count, __ATOMIC_RELAXED) *
                 hz3_limits[c].capacity * hz_class_bytes(c);
   }
+  hz_arena_read_totals(&arena);
+  hz_large_read(&out->large_bytes, &out->large_blocks, &large_cached);
   out->reserved_bytes = arena.reserved_bytes;
   out->committed_bytes = arena.committed_bytes + out->large_bytes + large_cached;
-  out->live_bytes = arena.run_bytes - free_bytes + out->large_bytes;
+  out->live_bytes = arena.run_bytes - hz_min(free_bytes, arena.run_bytes) + out->large_bytes;
   out->cached_bytes = hz_min(cached, out->live_bytes);
   out->free_bytes = free_bytes + arena.dirty_bytes + large_cached;
   out->threads = hz_thread_count();

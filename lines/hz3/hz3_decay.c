@@ -8,7 +8,7 @@
 
 enum { CHECK_EVERY = 256 }; // debug builds: slow steps between two walks of all invariants
 
-// Counts calls of trim: a thread that sees a new number empties its heap at its next slow path.
+// Counts calls of hz3_reclaim: a thread that sees a new number empties its heap at its next slow path.
 static _Atomic uint32_t trims;
 
 static void give_list(unsigned class_id, struct hz_magazine *list) {
@@ -41,10 +41,6 @@ static void drain(bool all) {
     for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) drain_shard(&hz3_shards[s], c, all);
 }
 
-void hz3_drain_all(void) {
-  drain(true);
-}
-
 // ---- Slow paths end here ------------------------------------------------------------------------
 
 static void check_sometimes(void) {
@@ -69,12 +65,9 @@ void hz3_slow_path_done(struct hz3_heap *heap) {
   if (HZ_DEBUG) check_sometimes();
 }
 
-// ---- malloc_trim --------------------------------------------------------------------------------
+// ---- All at once --------------------------------------------------------------------------------
 
-bool hz3_trim(size_t keep_bytes) {
-  (void)
-      keep_bytes; // the padding that glibc keeps at the top of its heap: there is no such top here
-  hz_count(HZ_COUNT_trims, 1);
+bool hz3_reclaim(void) {
   const uint32_t now = atomic_fetch_add_explicit(&trims, 1, memory_order_relaxed) + 1;
   const struct hz3_heap *mine = hz3_heap;
   if (mine != &hz3_empty_heap && mine != &hz3_dead_heap) {
@@ -82,8 +75,15 @@ bool hz3_trim(size_t keep_bytes) {
     hz3_heap_flush((struct hz3_heap *)mine);
   }
   hz3_adopt_orphans();
-  hz3_drain_all();
+  drain(true);
   size_t bytes = 0;
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) bytes += hz_central_purge(c);
   return bytes + hz_purge_all() != 0;
+}
+
+// keep_bytes is the padding that glibc keeps at the top of its heap: there is no such top here.
+bool hz3_trim(size_t keep_bytes) {
+  (void)keep_bytes;
+  hz_count(HZ_COUNT_trims, 1);
+  return hz3_reclaim();
 }

@@ -1,5 +1,4 @@
-// Heaps of hz3: how a thread gets one, what happens to it at the thread's end, and the ghost that
-// serves threads without one.
+// Heaps of hz3: how a thread gets one, and what happens to it at the thread's end.
 #include "lines/hz3/hz3_model.h"
 
 #include <string.h>
@@ -19,9 +18,6 @@ __thread const struct hz3_heap *hz3_heap = &hz3_empty_heap;
 
 struct hz3_shard hz3_shards[HZ3_MAX_SHARDS];
 struct hz3_limits hz3_limits[HZ_CLASS_COUNT];
-
-static struct hz3_heap ghost;
-static struct hz_lock ghost_lock;
 
 // ---- Life of a heap -----------------------------------------------------------------------------
 
@@ -71,10 +67,8 @@ static void unload(struct hz3_heap *heap, struct hz3_shard *shard, unsigned clas
   m->count = (uint32_t)(heap->top[class_id] - m->slots);
   heap->loaded[class_id] = NULL;
   heap->top[class_id] = NO_TOP;
-  if (m->count != 0)
-    hz3_give_magazine(shard, class_id, m);
-  else
-    hz_magazine_drop(m);
+  if (m->count != 0) hz3_give_magazine(shard, class_id, m);
+  else hz_magazine_drop(m);
 }
 
 void hz3_heap_flush(struct hz3_heap *heap) {
@@ -99,7 +93,7 @@ static struct hz3_heap *heap_of(struct hz_thread *thread) {
   return (struct hz3_heap *)((char *)thread - offsetof(struct hz3_heap, thread));
 }
 
-// What the thread frees or allocates from here on goes through the ghost.
+// What the thread still frees or allocates from here on goes to and comes from the runs, one by one.
 static void on_thread_exit(struct hz_thread *thread) {
   hz3_heap = &hz3_dead_heap;
   heap_end(heap_of(thread));
@@ -113,17 +107,6 @@ bool hz3_adopt_orphans(void) {
     hz_count(HZ_COUNT_adopted, 1);
   }
   return any;
-}
-
-// ---- The ghost ----------------------------------------------------------------------------------
-
-struct hz3_heap *hz3_ghost_lock(void) {
-  hz_lock(&ghost_lock);
-  return &ghost;
-}
-
-void hz3_ghost_unlock(void) {
-  hz_unlock(&ghost_lock);
 }
 
 // ---- Start --------------------------------------------------------------------------------------
@@ -150,9 +133,6 @@ static void limits_init(unsigned class_id) {
 bool hz3_heaps_start(void) {
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) limits_init(c);
   if (!hz3_tags_start()) return false;
-  heap_init(&ghost);
-  heap_join_shard(&ghost, 0);
-  hz_locks_register(HZ_RANK_GHOST, &ghost_lock, 1, sizeof ghost_lock);
   hz_locks_register(HZ_RANK_GROUP, &hz3_shards[0].lock, HZ3_MAX_SHARDS, sizeof hz3_shards[0]);
   hz_threads_on_exit(on_thread_exit);
   return true;

@@ -9,7 +9,9 @@
 //   stash     packets that wait for their shard: pushed by one compare and swap, taken all at once
 //   depot     full magazines of the shard (core/depot.h)
 //   central   the bitmaps of all runs (core/central.h); a run's home is a shard
-//   ghost     the heap of threads that have none: after their exit callback, or out of memory
+//
+// Threads without a heap (after their exit callback, or out of memory) exchange single blocks with
+// the runs, and so do all when hz3.verify asks for exact checks.
 //
 //   malloc:  magazine -> own stash -> own depot -> own runs -> what others left idle -> new run
 //   free:    own shard's: magazine -> depot -> central
@@ -112,10 +114,8 @@ bool hz3_tags_commit(const struct hz_run *run);
 void hz3_tags_write(const struct hz_run *run, uint32_t tag);
 
 // hz3_heap.c: threads come and go.
-// The calling thread's heap, made if it has none yet. NULL: use the ghost.
+// The calling thread's heap, made if it has none yet. NULL: it cannot have one.
 struct hz3_heap *hz3_heap_get(void);
-struct hz3_heap *hz3_ghost_lock(void);
-void hz3_ghost_unlock(void);
 bool hz3_heaps_start(void);
 // Gives everything that a heap holds to its shard and below; the heap stays usable.
 void hz3_heap_flush(struct hz3_heap *heap);
@@ -124,6 +124,8 @@ bool hz3_adopt_orphans(void);
 
 // hz3_refill.c: the way down. NULL: no memory (errno is not set).
 void *hz3_refill(struct hz3_heap *heap, unsigned class_id);
+// One block for a thread without a heap. NULL: no memory.
+void *hz3_take_single(unsigned class_id);
 // A full magazine on the way down; afterwards p has been taken in.
 void hz3_overflow(struct hz3_heap *heap, unsigned class_id, void *p);
 // Puts blocks into the bitmaps, and the runs that become empty back into the arena.
@@ -140,8 +142,10 @@ void hz3_flush_packets(struct hz3_heap *heap);
 
 // hz3_decay.c: memory that nobody needs goes down, and out.
 void hz3_slow_path_done(struct hz3_heap *heap);
-// Moves everything that can be reached without other threads' help down to the runs.
-void hz3_drain_all(void);
+// Moves everything that can be reached without other threads' help down to the runs, and every free
+// page to the kernel. False: there was nothing.
+bool hz3_reclaim(void);
+// The same for malloc_trim.
 bool hz3_trim(size_t keep_bytes);
 
 // hz3_check.c

@@ -14,10 +14,8 @@ struct hz_magazine *hz3_take_empty(struct hz3_heap *heap, unsigned class_id) {
 
 void hz3_keep_empty(struct hz3_heap *heap, unsigned class_id, struct hz_magazine *m) {
   m->count = 0;
-  if (heap->spare[class_id] == NULL)
-    heap->spare[class_id] = m;
-  else
-    hz_magazine_drop(m);
+  if (heap->spare[class_id] == NULL) heap->spare[class_id] = m;
+  else hz_magazine_drop(m);
 }
 
 // ---- Down ---------------------------------------------------------------------------------------
@@ -104,61 +102,58 @@ static struct hz_magazine *take_from_others(struct hz3_heap *heap, unsigned clas
 }
 
 // Blocks from existing runs: our own, else another shard's, whose run then becomes ours.
-static uint32_t take_from_runs(struct hz3_heap *heap, unsigned class_id, void **out,
-                               uint32_t want) {
+static uint32_t take_from_runs(unsigned shard, unsigned class_id, void **out, uint32_t want) {
   struct hz_run *run;
-  const uint32_t got = hz_central_take(class_id, heap->shard, out, want, &run);
+  const uint32_t got = hz_central_take(class_id, shard, out, want, &run);
   if (got != 0) return got;
-  const unsigned other = hz_central_other_home(class_id, heap->shard);
-  if (other == heap->shard) return 0;
+  const unsigned other = hz_central_other_home(class_id, shard);
+  if (other == shard) return 0;
   const uint32_t taken = hz_central_take(class_id, other, out, want, &run);
   if (taken == 0) return 0;
   // One of its blocks is in our hands, so the run cannot vanish under us.
-  hz_central_move(run, heap->shard);
-  hz3_tags_write(run, hz3_tag(heap->shard, class_id));
+  hz_central_move(run, shard);
+  hz3_tags_write(run, hz3_tag(shard, class_id));
   return taken;
 }
 
-static uint32_t carve(struct hz3_heap *heap, unsigned class_id, void **out, uint32_t want) {
+static uint32_t carve(unsigned shard, unsigned class_id, void **out, uint32_t want) {
   struct hz_run *run = hz_arena_take(hz_size_classes[class_id].slabs, HZ_SLAB_BYTES);
   if (run == NULL) return 0;
-  if (!hz3_tags_commit(run) || !hz_central_carve(run, class_id, heap->shard)) {
+  if (!hz3_tags_commit(run) || !hz_central_carve(run, class_id, shard)) {
     hz_arena_give(run);
     return 0;
   }
-  hz3_tags_write(run, hz3_tag(heap->shard, class_id));
+  hz3_tags_write(run, hz3_tag(shard, class_id));
   hz_count(HZ_COUNT_runs_carved, 1);
   return hz_central_take_new(run, out, want);
 }
 
 // Up to `want` blocks into out, from anywhere; 0: no memory.
-static uint32_t take_blocks(struct hz3_heap *heap, unsigned class_id, void **out, uint32_t want) {
-  uint32_t got = take_from_runs(heap, class_id, out, want);
-  if (got == 0 && hz3_adopt_orphans()) got = take_from_runs(heap, class_id, out, want);
-  if (got == 0) got = carve(heap, class_id, out, want);
+static uint32_t take_blocks(unsigned shard, unsigned class_id, void **out, uint32_t want) {
+  uint32_t got = take_from_runs(shard, class_id, out, want);
+  if (got == 0 && hz3_adopt_orphans()) got = take_from_runs(shard, class_id, out, want);
+  if (got == 0) got = carve(shard, class_id, out, want);
+  // The kernel gives nothing more: everything that lies in caches comes down, then once again.
+  if (hz_unlikely(got == 0)) {
+    hz3_reclaim();
+    got = take_from_runs(shard, class_id, out, want);
+    if (got == 0) got = carve(shard, class_id, out, want);
+  }
   return got;
 }
 
-// The kernel gives nothing more: everything that lies in caches comes down, then once again.
-static HZ_SLOW uint32_t take_blocks_at_last(struct hz3_heap *heap, unsigned class_id, void **out,
-                                            uint32_t want) {
-  hz3_heap_flush(heap);
-  hz3_trim(0);
-  return take_blocks(heap, class_id, out, want);
+HZ_SLOW void *hz3_take_single(unsigned class_id) {
+  void *p = NULL;
+  take_blocks(0, class_id, &p, 1);
+  return p;
 }
 
 static HZ_SLOW void *refill_from_runs(struct hz3_heap *heap, unsigned class_id) {
   struct hz_magazine *m = heap->loaded[class_id];
-  // Without magazines every call comes here, and every free is checked (hz3.verify).
-  if (m == NULL && !hz3_options.verify) m = hz3_take_empty(heap, class_id);
-  void *single = NULL;
-  void **out = m != NULL ? m->slots + 1 : &single;
-  const uint32_t want = m != NULL ? hz3_limits[class_id].refill : 1;
+  if (m == NULL) m = hz3_take_empty(heap, class_id);
+  if (m == NULL) return hz3_take_single(class_id);
   heap->loaded[class_id] = NULL; // so that a flush on the way leaves it alone
-  uint32_t got = take_blocks(heap, class_id, out, want);
-  if (hz_unlikely(got == 0)) got = take_blocks_at_last(heap, class_id, out, want);
-  if (m == NULL) return single;
-  m->count = got;
+  m->count = take_blocks(heap->shard, class_id, m->slots + 1, hz3_limits[class_id].refill);
   load(heap, class_id, m);
   return hz_magazine_pop(&heap->top[class_id]);
 }

@@ -57,10 +57,8 @@ void hz3_release_remote(struct hz3_heap *heap, uint32_t tag, void *p) {
 void hz3_flush_packets(struct hz3_heap *heap) {
   for (unsigned i = 0; i < hz3_options.stash_slots; i++)
     if (heap->packets[i].blocks != NULL) {
-      if (heap->packets[i].blocks->count != 0)
-        publish(heap, &heap->packets[i]);
-      else
-        hz_magazine_drop(heap->packets[i].blocks);
+      if (heap->packets[i].blocks->count != 0) publish(heap, &heap->packets[i]);
+      else hz_magazine_drop(heap->packets[i].blocks);
       heap->packets[i].blocks = NULL;
     }
 }

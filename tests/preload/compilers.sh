@@ -38,14 +38,12 @@ template <int N> struct all_of { static int sum() { return work<N>() ^ all_of<N 
 template <> struct all_of<0> { static int sum() { return 1; } };
 int main() { std::cout << all_of<8>::sum() << std::endl; return 0; }
 CODE
-gcc -O2 -o many many.c
-./many
-gcc -O2 -flto=1 -frandom-seed=1 -o many_lto many.c
-./many_lto
-g++ -O2 -o templates templates.cc
-./templates
 gcc -O2 -c -o many.o many.c
 g++ -O2 -c -o templates.o templates.cc
 md5sum many.o templates.o
+gcc -o many many.o
+g++ -o templates templates.o
+gcc -O2 -flto=1 -o many_lto many.c
+./many && ./templates && ./many_lto
 echo 'int main(void) { return missing; }' >broken.c
 gcc -c broken.c 2>&1

@@ -132,19 +132,21 @@ static void fork_inside_signals(void) {
 // ---- stdio
 
 enum { LONGEST_LINE = 8 << 20 }; // from a cached size to one that is mapped
-static char *lines_path;
+enum { PAUSE_US = 100 };         // stdio's locks are unfair: everybody must have a chance
+static char lines_path[64];      // /proc/self/fd/N: the file itself has no name any more
 
 static void write_lines(void) {
-  static char template[] = "/tmp/home_fork.XXXXXX";
+  char template[] = "/tmp/home_fork.XXXXXX";
   int fd = mkstemp(template);
   CHECK(fd >= 0, "cannot make a file in /tmp: %s", strerror(errno));
-  lines_path = template;
+  unlink(template);
   FILE *file = fdopen(fd, "w");
   for (size_t bytes = 100; bytes <= LONGEST_LINE; bytes *= 8) {
     for (size_t i = 1; i < bytes; i++) putc('x', file);
     putc('\n', file);
   }
-  fclose(file);
+  fflush(file);
+  snprintf(lines_path, sizeof lines_path, "/proc/self/fd/%d", fd);
 }
 
 // getline allocates while it holds the lock of its stream.
@@ -156,6 +158,7 @@ static void *read_lines(void *unused) {
     size_t room = 0;
     if (getline(&line, &room, file) < 0) rewind(file);
     free(line);
+    usleep(PAUSE_US);
   }
   fclose(file);
   return unused;
@@ -165,7 +168,7 @@ static void *read_lines(void *unused) {
 static void *flush_everything(void *unused) {
   while (!stop) {
     fflush(NULL);
-    usleep(50); // the lock is unfair: fork must have a chance
+    usleep(PAUSE_US);
   }
   return unused;
 }
@@ -186,7 +189,6 @@ static void fork_among_streams(void) {
   }
   stop = true;
   for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-  unlink(lines_path);
 }
 
 // ---- exec

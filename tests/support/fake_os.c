@@ -180,15 +180,15 @@ static bool fake_purge(void *at, size_t bytes) {
   return end(done && real.purge(at, bytes));
 }
 
-static bool fake_move(void *from, void *to, size_t bytes) {
-  bool done = begin(FAKE_MOVE, from, bytes);
-  expect("move from", from, bytes, allowed(PAGE_COMMITTED));
-  expect("move to", to, bytes, allowed(PAGE_RESERVED));
-  done = done && real.move(from, to, bytes);
+static bool fake_move(void *from, size_t from_bytes, void *to, size_t to_bytes) {
+  bool done = begin(FAKE_MOVE, from, from_bytes);
+  expect("move from", from, from_bytes, allowed(PAGE_COMMITTED));
+  expect("move to", to, to_bytes, allowed(PAGE_RESERVED));
+  done = done && commit_room(to_bytes - from_bytes) && real.move(from, from_bytes, to, to_bytes);
   if (!done) return end(false);
-  mark(from, bytes, PAGE_NONE);
-  mark(to, bytes, PAGE_COMMITTED);
-  address_bytes -= bytes;
+  mark(from, from_bytes, PAGE_NONE);
+  mark(to, to_bytes, PAGE_COMMITTED);
+  address_bytes -= from_bytes;
   return end(true);
 }
 

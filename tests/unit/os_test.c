@@ -90,11 +90,13 @@ static void purged_pages_read_as_zero_and_stay_writable(void **state) {
 
 static void moved_pages_take_their_contents_along(void **state) {
   (void)state;
-  char *from = hz_os.reserve(BYTES, hz_page_bytes), *to = hz_os.reserve(BYTES, hz_page_bytes);
+  char *from = hz_os.reserve(BYTES, hz_page_bytes), *to = hz_os.reserve(2 * BYTES, hz_page_bytes);
   assert_true(hz_os.commit(from, BYTES));
   for (size_t i = 0; i < BYTES; i++) from[i] = (char)(i * 31);
-  assert_true(hz_os.move(from, to, BYTES));
+  assert_true(hz_os.move(from, BYTES, to, 2 * BYTES));
   for (size_t i = 0; i < BYTES; i++) assert_int_equal(to[i], (char)(i * 31));
+  assert_true(all_zero(to + BYTES, BYTES));
+  assert_true(writable(to + 2 * BYTES - 1));
   assert_false(readable(from));
   assert_true(hz_os.claim(from, BYTES));
 }
@@ -129,7 +131,7 @@ static void refusals_keep_errno(void **state) {
   errno = 77;
   assert_false(hz_os.commit(hole, BYTES));
   assert_false(hz_os.purge(hole, BYTES));
-  assert_false(hz_os.move(hole, hole + BYTES, hz_page_bytes));
+  assert_false(hz_os.move(hole, hz_page_bytes, hole + BYTES, hz_page_bytes));
   assert_false(hz_os.abandon(hole + 1, hz_page_bytes));
   assert_int_equal(errno, 77);
 }
