@@ -87,7 +87,7 @@ PEERS
 # refills cancel out. The loop's own are included.
 #   instructions_per_pair [VARIABLE=VALUE]... PROGRAM ARGUMENT...     (PAIRS is appended)
 instructions_per_pair() {
-  local few=100000 many=300000 low high
+  local few=100000 many=500000 low high
   low=$(instructions_of "$@" "$few")
   high=$(instructions_of "$@" "$many")
   awk -v a="$low" -v b="$high" -v n=$((many - few)) 'BEGIN { printf "%.1f\n", (b - a) / n }'

@@ -132,6 +132,18 @@ static void purge_append(struct hz_segment *s) {
   s->dirty_since_ms = hz_os.now_ms();
 }
 
+// Back to the front of the queue, as old as it was.
+static void purge_return(struct hz_segment *s, uint64_t dirty_since_ms) {
+  purge_remove(s);
+  s->purge_prev = NULL;
+  s->purge_next = arena.purge_oldest;
+  if (s->purge_next != NULL) s->purge_next->purge_prev = s;
+  else arena.purge_newest = s;
+  arena.purge_oldest = s;
+  s->queued = true;
+  s->dirty_since_ms = dirty_since_ms;
+}
+
 static void set_dirty(struct hz_segment *s, uint64_t dirty) {
   arena.dirty_slabs += (uint64_t)__builtin_popcountll(dirty);
   arena.dirty_slabs -= (uint64_t)__builtin_popcountll(s->dirty);
@@ -176,12 +188,9 @@ static uint8_t kind_of(size_t index) {
   return __atomic_load_n(&arena.kind[index], __ATOMIC_ACQUIRE);
 }
 
-// The address space of free segments becomes ours. Where the range is not reserved as a whole, a
-// segment that somebody else uses is marked and avoided from then on.
+// The address space of free segments becomes ours, where the range is not reserved as a whole.
 static bool claim_segments(size_t index, size_t count) {
-  if (arena.reserved || hz_os.claim(segment_base(index), count << HZ_SEGMENT_SHIFT)) return true;
-  if (count == 1) set_kind(index, 1, KIND_LOST);
-  return false;
+  return arena.reserved || hz_os.claim(segment_base(index), count << HZ_SEGMENT_SHIFT);
 }
 
 static void abandon_segments(size_t index, size_t count) {
@@ -203,14 +212,14 @@ static size_t find_segments(size_t from, size_t count, size_t align_segments) {
 static size_t take_segments_locked(size_t count, size_t align_segments) {
   while (arena.first_free < arena.top && kind_of(arena.first_free) != KIND_NONE) arena.first_free++;
   size_t index = arena.first_free;
-  // Each failed claim moves on; a process full of foreign mappings is not searched for ever.
-  for (int tries = 0; tries < 64; tries++) {
+  // A claim fails where somebody else has mapped something, or because the limit is reached: growing
+  // steps get past the one and end soon in the other.
+  for (size_t step = count;; step *= 2) {
     index = find_segments(index, count, align_segments);
-    if (index >= arena.segment_count || !tables_commit(index + count)) break;
+    if (index >= arena.segment_count || !tables_commit(index + count)) return arena.segment_count;
     if (claim_segments(index, count)) return index;
-    index += count;
+    index += step;
   }
-  return arena.segment_count;
 }
 
 static struct hz_segment *segment_record(void) {
@@ -351,7 +360,10 @@ struct hz_run *hz_run_of(const void *p) {
   if (slab >= hz_arena.slab_count || kind_of(slab / HZ_SEGMENT_SLABS) != KIND_LINE) return NULL;
   struct hz_segment *s = __atomic_load_n(
       (struct hz_segment **)&arena.record[slab / HZ_SEGMENT_SLABS], __ATOMIC_ACQUIRE);
-  struct hz_run *run = &s->runs[s->runs[slab % HZ_SEGMENT_SLABS].lead];
+  const size_t index = slab % HZ_SEGMENT_SLABS, lead = s->runs[index].lead;
+  struct hz_run *run = &s->runs[lead];
+  // A free slab names whichever run held it last.
+  if (index < lead || index - lead >= run->slabs) return NULL;
   return atomic_load_explicit(&run->state, memory_order_relaxed) == HZ_RUN_NONE ? NULL : run;
 }
 
@@ -479,7 +491,7 @@ static uint64_t purge_ranges(const struct hz_segment *s, uint64_t bits, unsigned
 
 // The dirty slabs of one segment that is in use. Returns the slabs given back.
 static unsigned purge_locked(struct hz_segment *s, unsigned *calls) {
-  const uint64_t bits = s->dirty;
+  const uint64_t bits = s->dirty, since_ms = s->dirty_since_ms;
   s->purging |= bits; // nobody may take them meanwhile
   s->free &= ~bits;
   set_dirty(s, 0);
@@ -489,8 +501,9 @@ static unsigned purge_locked(struct hz_segment *s, unsigned *calls) {
   hz_lock(&arena.lock);
   s->purging &= ~bits;
   s->free |= bits;
-  // Locked memory, or out of calls: another time.
+  // Locked memory waits for another turn; what the calls did not suffice for is next.
   if (done != bits) set_dirty(s, s->dirty | (bits & ~done));
+  if (done != bits && *calls == 0) purge_return(s, since_ms);
   bucket_update(s);
   return (unsigned)__builtin_popcountll(done);
 }

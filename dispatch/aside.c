@@ -27,7 +27,7 @@ static void link_family(struct hz_family *family) {
 #undef HZ_LINK_SLOT
 }
 
-bool hz_step_aside(const char *program, const char *reason) {
+bool hz_step_aside(void) {
   struct hz_family family;
   struct hz_table table = {.alloc_zeroed = next_alloc_zeroed};
   link_family(&family);
@@ -40,6 +40,20 @@ bool hz_step_aside(const char *program, const char *reason) {
       table.alloc_aligned == NULL || table.resize == NULL)
     return false;
   hz_active_publish(&table, &family);
-  hz_log("stepping aside in %s: %s; the process runs as without hakozuna", program, reason);
   return true;
+}
+
+void hz_aside_explain(const char *program, const struct hz_neighbours *neighbours) {
+  static const char *const reasons[] = {
+      [HZ_ASIDE_SANITIZER] = "has a sanitizer, which must see every block itself",
+      [HZ_ASIDE_OWN_MALLOC] = "brings its own allocator",
+      [HZ_ASIDE_BLOCK_FUNCTIONS] = "uses functions of another allocator beside malloc",
+      [HZ_ASIDE_NO_MEMORY] = "has no address space left for a heap",
+  };
+  const char *object = neighbours->object, *symbol = neighbours->symbol;
+  const char *whose = object == NULL || *object == '\0' ? "the executable" : object;
+  if (neighbours->aside == HZ_ASIDE_NO_MEMORY) whose = "the process";
+  hz_log("stepping aside in %s: %s %s%s%s%s; it runs as without hakozuna", program, whose,
+         reasons[neighbours->aside], symbol != NULL ? " (" : "", symbol != NULL ? symbol : "",
+         symbol != NULL ? ")" : "");
 }

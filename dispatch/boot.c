@@ -92,10 +92,8 @@ static void *boot_alloc_aligned(size_t align, size_t bytes) {
 }
 
 static void boot_release(void *p) {
-  if (hz_boot())
-    hz_active.table.release(p);
-  else
-    unbump(p);
+  if (hz_boot()) hz_active.table.release(p);
+  else unbump(p);
 }
 
 static size_t boot_usable_size(void *p) {

@@ -21,6 +21,7 @@ void hz_report_again(void) {
 // report.
 __attribute__((constructor)) static void begin(void) {
   hz_boot();
+  hz_process_begin();
   if (hz_process.line == NULL) return;
   if (hz_common.stats != HZ_STATS_OFF) hz_log_start();
   hz_summary_start_interval();

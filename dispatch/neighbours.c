@@ -1,9 +1,6 @@
 // Looking for other allocators: see dispatch/neighbours.h.
 #include "dispatch/neighbours.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "dispatch/objects.h"
 
 static const char *const sanitizers[] = {
@@ -31,13 +28,12 @@ struct survey {
   bool has_block_functions; // of a library that replaces malloc too
 };
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
-
-static const char *display_name(const struct hz_object *object) {
-  return object->is_executable ? "the executable" : object->path;
+static bool decide(struct hz_neighbours *out, enum hz_aside why, const struct hz_object *object,
+                   const char *symbol) {
+  out->aside = why;
+  out->object = object->is_executable ? "" : object->path;
+  out->symbol = symbol;
+  return true;
 }
 
 static const char *first_defined(const struct hz_object *object, const char *const *names,
@@ -52,64 +48,43 @@ static bool is_libc(const struct hz_object *object) {
 }
 
 // A library whose malloc would have been used without us.
-static void note_replaced(struct hz_neighbours *out, const struct hz_object *object) {
-  const char *name = base_name(object->path);
-  const size_t used = strlen(out->replaced_names);
-  const size_t room = sizeof out->replaced_names - used;
-  const char *comma = used != 0 ? ", " : "";
+static void note_replaced(struct survey *survey, const struct hz_object *object) {
+  struct hz_neighbours *out = survey->out;
+  if (out->replaced < HZ_REPLACED_NAMED) out->replaced_paths[out->replaced] = object->path;
   out->replaced++;
-  if (strlen(comma) + strlen(name) < room)
-    snprintf(out->replaced_names + used, room, "%s%s", comma, name);
-}
-
-static bool defines_block_functions(const struct hz_object *object) {
-  return first_defined(object, block_functions, hz_count_of(block_functions)) != NULL;
+  if (first_defined(object, block_functions, hz_count_of(block_functions)) != NULL)
+    survey->has_block_functions = true;
 }
 
 // True: there is a reason to step aside.
 static bool survey_object(const struct hz_object *object, void *context) {
   struct survey *survey = context;
-  struct hz_neighbours *out = survey->out;
   if (object->is_ours) {
     survey->past_ours = true;
     return false;
   }
   const char *sanitizer = first_defined(object, sanitizers, hz_count_of(sanitizers));
-  if (sanitizer != NULL) {
-    snprintf(out->reason, sizeof out->reason,
-             "a sanitizer has to see every block itself (%s is defined in %s)", sanitizer,
-             display_name(object));
-    return true;
-  }
-  if (is_libc(object) || hz_object_definition(object, "malloc") == NULL) return false;
+  if (sanitizer != NULL) return decide(survey->out, HZ_ASIDE_SANITIZER, object, sanitizer);
+  if (hz_object_definition(object, "malloc") == NULL || is_libc(object)) return false;
   if (survey->past_ours) {
-    note_replaced(out, object);
-    survey->has_block_functions |= defines_block_functions(object);
+    note_replaced(survey, object);
     return false;
   }
-  if (!object->is_executable &&
-      !hz_object_imports(object, memory_sources, hz_count_of(memory_sources)))
-    return false;
-  snprintf(out->reason, sizeof out->reason, "%s brings its own allocator (it defines malloc)",
-           object->is_executable ? "the executable" : object->path);
-  return true;
+  if (object->is_executable ||
+      hz_object_imports(object, memory_sources, hz_count_of(memory_sources)) != NULL)
+    return decide(survey->out, HZ_ASIDE_OWN_MALLOC, object, "malloc");
+  return false;
 }
 
-// Only where a replaced allocator offers block functions: the ones of its own objects do not count.
+// What an allocator's own objects use of it does not count.
 static bool uses_block_functions(const struct hz_object *object, void *context) {
-  struct hz_neighbours *out = context;
   if (object->is_ours || hz_object_definition(object, "malloc") != NULL) return false;
-  if (!hz_object_imports(object, block_functions, hz_count_of(block_functions))) return false;
-  snprintf(out->reason, sizeof out->reason,
-           "%s uses block functions of its own allocator (such as mallocx) beside malloc: %s",
-           display_name(object), out->replaced_names);
-  return true;
+  const char *name = hz_object_imports(object, block_functions, hz_count_of(block_functions));
+  return name != NULL && decide(context, HZ_ASIDE_BLOCK_FUNCTIONS, object, name);
 }
 
 void hz_neighbours_read(struct hz_neighbours *out) {
-  *out = (struct hz_neighbours){.step_aside = false};
   struct survey survey = {.out = out};
-  out->step_aside = hz_objects_visit(survey_object, &survey);
-  if (!out->step_aside && survey.has_block_functions)
-    out->step_aside = hz_objects_visit(uses_block_functions, out);
+  if (!hz_objects_visit(survey_object, &survey) && survey.has_block_functions)
+    hz_objects_visit(uses_block_functions, out);
 }

@@ -11,14 +11,26 @@
 
 #include "core/base.h"
 
-struct hz_neighbours {
-  bool step_aside;
-  char reason[512];         // why, as a clause: "the executable brings its own allocator (...)"
-  unsigned replaced;        // libraries whose malloc ours takes the place of, libc not counted
-  char replaced_names[128]; // their names, comma-separated, as many as fit
+enum hz_aside {
+  HZ_ASIDE_NO, // this library serves the process
+  HZ_ASIDE_SANITIZER,
+  HZ_ASIDE_OWN_MALLOC,
+  HZ_ASIDE_BLOCK_FUNCTIONS,
+  HZ_ASIDE_NO_MEMORY, // not a neighbour's doing: no line could start
 };
 
-// Looks at the objects that are loaded now. Once, before the first block is given. Does not allocate.
+enum { HZ_REPLACED_NAMED = 4 };
+
+struct hz_neighbours {
+  enum hz_aside aside;
+  const char *object; // path of the object that decided; "" is the executable
+  const char *symbol; // the name that gave it away
+  unsigned replaced;  // libraries whose malloc ours takes the place of, libc not counted
+  const char *replaced_paths[HZ_REPLACED_NAMED]; // the first of them, NULL after the last
+};
+
+// Looks at the objects that are loaded now. Once, before the first block is given. Calls no function
+// of libc (dispatch/objects.h).
 void hz_neighbours_read(struct hz_neighbours *out);
 
 #endif

@@ -1,11 +1,14 @@
 // Reading the loaded objects: see dispatch/objects.h.
 #include "dispatch/objects.h"
 
-#include <string.h>
-
 enum { VERSION_HIDDEN = 0x8000 }; // in DT_VERSYM: not the default version of its name
 
-// ---- From program headers to an hz_object --------------------------------------------------------
+// ---- From the loader's list to an hz_object-------------------------------------------------------
+
+static bool same(const char *a, const char *b) {
+  while (*a != '\0' && *a == *b) a++, b++;
+  return *a == *b;
+}
 
 // The loader turns the addresses of most dynamic sections into absolute ones when it maps them; the
 // kernel's vDSO and read-only ones keep offsets. An offset is always below the base.
@@ -49,43 +52,21 @@ static void read_dynamic(struct hz_object *object, const ElfW(Dyn) * entry) {
   }
 }
 
-// Any address of ours tells which object we are.
-static bool holds_this_file(const struct dl_phdr_info *info) {
-  static const char here;
-  for (size_t i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-    const uintptr_t start = info->dlpi_addr + header->p_vaddr;
-    if (header->p_type == PT_LOAD && (uintptr_t)&here - start < header->p_memsz) return true;
+// _DYNAMIC is the dynamic section of the object that this file was linked into.
+bool hz_objects_visit(bool (*visit)(const struct hz_object *object, void *context), void *context) {
+  const struct link_map *first = _r_debug.r_map;
+  for (const struct link_map *map = first; map != NULL; map = map->l_next) {
+    struct hz_object object = {
+        .path = map->l_name != NULL ? map->l_name : "",
+        .is_executable = map == first,
+        .is_ours = map->l_ld == _DYNAMIC,
+        .base = map->l_addr,
+    };
+    if (map->l_ld != NULL) read_dynamic(&object, map->l_ld);
+    if (object.symbols == NULL || object.strings == NULL) continue;
+    if (visit(&object, context)) return true;
   }
   return false;
-}
-
-struct walk {
-  bool (*visit)(const struct hz_object *object, void *context);
-  void *context;
-  bool first;
-};
-
-static int visit_one(struct dl_phdr_info *info, size_t bytes, void *context) {
-  (void)bytes;
-  struct walk *walk = context;
-  struct hz_object object = {
-      .path = info->dlpi_name != NULL ? info->dlpi_name : "",
-      .is_executable = walk->first,
-      .is_ours = holds_this_file(info),
-      .base = info->dlpi_addr,
-  };
-  walk->first = false;
-  for (size_t i = 0; i < info->dlpi_phnum; i++)
-    if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-      read_dynamic(&object, (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr));
-  if (object.symbols == NULL || object.strings == NULL) return 0;
-  return walk->visit(&object, walk->context);
-}
-
-bool hz_objects_visit(bool (*visit)(const struct hz_object *object, void *context), void *context) {
-  struct walk walk = {.visit = visit, .context = context, .first = true};
-  return dl_iterate_phdr(visit_one, &walk) != 0;
 }
 
 // ---- Definitions: by hash table ------------------------------------------------------------------
@@ -102,7 +83,7 @@ static void consider(const struct hz_object *object, const char *name, uint32_t 
   const unsigned type = ELF64_ST_TYPE(symbol->st_info);
   if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0) return;
   if (type != STT_FUNC && type != STT_OBJECT && type != STT_NOTYPE) return;
-  if (strcmp(object->strings + symbol->st_name, name) != 0) return;
+  if (!same(object->strings + symbol->st_name, name)) return;
   const bool hidden = object->versions != NULL && (object->versions[index] & VERSION_HIDDEN) != 0;
   if (best->symbol == NULL || (!hidden && !best->is_default))
     *best = (struct match){symbol, !hidden};
@@ -146,10 +127,8 @@ static void look_up_sysv(const struct hz_object *object, const char *name, struc
 
 void *hz_object_definition(const struct hz_object *object, const char *name) {
   struct match best = {NULL, false};
-  if (object->gnu_hash != NULL)
-    look_up_gnu(object, name, &best);
-  else if (object->sysv_hash != NULL)
-    look_up_sysv(object, name, &best);
+  if (object->gnu_hash != NULL) look_up_gnu(object, name, &best);
+  else if (object->sysv_hash != NULL) look_up_sysv(object, name, &best);
   return best.symbol != NULL ? (void *)(object->base + best.symbol->st_value) : NULL;
 }
 
@@ -157,26 +136,26 @@ void *hz_object_definition(const struct hz_object *object, const char *name) {
 
 // The hash tables leave undefined symbols out, and the length of the symbol table is written
 // nowhere, but a reference that matters has a relocation.
-static bool is_import_of(const struct hz_object *object, const ElfW(Rela) * relocation,
-                         const char *const *names, size_t count) {
+static const char *import_of(const struct hz_object *object, const ElfW(Rela) * relocation,
+                             const char *const *names, size_t count) {
   const ElfW(Sym) *symbol = &object->symbols[ELF64_R_SYM(relocation->r_info)];
-  if (symbol->st_shndx != SHN_UNDEF || ELF64_ST_BIND(symbol->st_info) != STB_GLOBAL) return false;
-  const char *name = object->strings + symbol->st_name;
+  if (symbol->st_shndx != SHN_UNDEF || ELF64_ST_BIND(symbol->st_info) != STB_GLOBAL) return NULL;
   for (size_t i = 0; i < count; i++)
-    if (strcmp(name, names[i]) == 0) return true;
-  return false;
+    if (same(object->strings + symbol->st_name, names[i])) return names[i];
+  return NULL;
 }
 
-bool hz_object_imports(const struct hz_object *object, const char *const *names, size_t count) {
+const char *hz_object_imports(const struct hz_object *object, const char *const *names,
+                              size_t count) {
   for (unsigned table = 0; table < 2; table++) {
     const ElfW(Rela) *relocation = object->relocations[table];
-    if (relocation == NULL) continue;
-    for (size_t i = 0; i < object->relocation_count[table]; i++)
-      if (ELF64_R_SYM(relocation[i].r_info) != 0 &&
-          is_import_of(object, &relocation[i], names, count))
-        return true;
+    for (size_t i = 0; relocation != NULL && i < object->relocation_count[table]; i++) {
+      if (ELF64_R_SYM(relocation[i].r_info) == 0) continue; // relative: by far the most
+      const char *name = import_of(object, &relocation[i], names, count);
+      if (name != NULL) return name;
+    }
   }
-  return false;
+  return NULL;
 }
 
 // ---- The next definition -------------------------------------------------------------------------
@@ -202,4 +181,23 @@ void *hz_next_definition(const char *name) {
   struct next next = {.name = name};
   hz_objects_visit(find_next, &next);
   return next.after != NULL ? next.after : next.before;
+}
+
+// The loader holds its lock while it calls back; one call is enough to walk its list in peace.
+struct locked {
+  const char *name;
+  void *found;
+};
+
+static int find_next_locked(struct dl_phdr_info *info, size_t bytes, void *context) {
+  (void)info, (void)bytes;
+  struct locked *locked = context;
+  locked->found = hz_next_definition(locked->name);
+  return 1;
+}
+
+void *hz_next_definition_locked(const char *name) {
+  struct locked locked = {.name = name};
+  dl_iterate_phdr(find_next_locked, &locked);
+  return locked.found;
 }

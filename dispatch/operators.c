@@ -23,7 +23,7 @@ HZ_CXX_FAMILY(HZ_OPERATOR)
 
 // The runtime's own operator of this name.
 static HZ_SLOW void *runtime_operator(const char *name) {
-  void *next = hz_next_definition(name);
+  void *next = hz_next_definition_locked(name);
   if (next != NULL) return next;
   hz_log("operator new found no memory and no C++ runtime to throw std::bad_alloc (%s is not "
          "defined in any loaded library); the process ends",

@@ -22,7 +22,8 @@
 #include "dispatch/registry.h"
 #include "dispatch/rules.h"
 
-enum { EXIT_CONFIG = 78, MAX_GROUPS = 16, MAX_PROFILES = 64 }; // EX_CONFIG of sysexits.h
+enum { EXIT_NO_MEMORY = 71, EXIT_CONFIG = 78 }; // EX_OSERR and EX_CONFIG of sysexits.h
+enum { MAX_GROUPS = 16, MAX_PROFILES = 64 };
 
 struct hz_process hz_process = {.program = "?"};
 
@@ -104,31 +105,39 @@ static void publish(const struct hz_line *line) {
   hz_active_publish(hz_common.stats_exact ? hz_exact_start(&line->table) : &line->table, &hz_rules);
 }
 
-static void step_aside(const char *reason) {
-  if (hz_step_aside(hz_process.program, reason)) return;
-  hz_log("%s cannot go on: %s, and no other malloc is there", hz_process.program, reason);
-  _exit(EXIT_CONFIG);
+static void step_aside(void) {
+  if (hz_step_aside()) return;
+  hz_log("no memory, and no other allocator to leave it to");
+  _exit(EXIT_NO_MEMORY);
 }
 
+// The neighbours come first: where a sanitizer is starting, no function of libc may be called.
 void hz_start(void) {
   const int saved = errno;
   hz_os_start();
-  hz_process.start_ns = hz_now_ns();
-  hz_process.program = program_name();
   hz_deepbind_start();
   hz_neighbours_read(&hz_process.neighbours);
-  if (hz_process.neighbours.step_aside) {
-    step_aside(hz_process.neighbours.reason);
+  if (hz_process.neighbours.aside != HZ_ASIDE_NO) {
+    step_aside();
+    return;
+  }
+  hz_process.start_ns = hz_now_ns();
+  hz_process.program = program_name();
+  load_config();
+  obey_strict();
+  const struct hz_line *line = hz_line_named(hz_process.config.profile->line);
+  if (start_line(line)) {
+    publish(line);
   } else {
-    load_config();
-    obey_strict();
-    const struct hz_line *line = hz_line_named(hz_process.config.profile->line);
-    if (start_line(line))
-      publish(line);
-    else
-      step_aside("the kernel gives no address space for a heap");
+    hz_process.neighbours.aside = HZ_ASIDE_NO_MEMORY;
+    step_aside();
   }
   errno = saved;
+}
+
+void hz_process_begin(void) {
+  if (hz_process.neighbours.aside == HZ_ASIDE_NO) return;
+  hz_aside_explain(program_name(), &hz_process.neighbours);
 }
 
 const char *hz_process_profile(void) {

@@ -24,6 +24,9 @@ extern struct hz_process hz_process;
 // ends the process with code 78.
 void hz_start(void);
 
+// From the constructor: says what could not be said inside the first call.
+void hz_process_begin(void);
+
 // The name of the profile that runs, "none" if the library stepped aside. Starts it if need be.
 const char *hz_process_profile(void);
 

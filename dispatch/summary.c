@@ -41,7 +41,20 @@ struct gathered {
   struct hz_report report;
   struct hz_gauge gauges[MAX_GAUGES];
   struct hz_exact_class exact[HZ_EXACT_ROWS];
+  char replaced[256]; // the meaning of that gauge
 };
+
+static const char *name_replaced(struct gathered *all) {
+  const struct hz_neighbours *neighbours = &hz_process.neighbours;
+  size_t used = (size_t)snprintf(all->replaced, sizeof all->replaced,
+                                 "loaded as well, their malloc is not used");
+  for (size_t i = 0; i < HZ_REPLACED_NAMED && neighbours->replaced_paths[i] != NULL; i++) {
+    if (used >= sizeof all->replaced) break;
+    used += (size_t)snprintf(all->replaced + used, sizeof all->replaced - used, "%s %s",
+                             i == 0 ? ":" : ",", neighbours->replaced_paths[i]);
+  }
+  return all->replaced;
+}
 
 static void gather_gauges(struct gathered *all) {
   const struct hz_gauges now = read_gauges();
@@ -50,10 +63,8 @@ static void gather_gauges(struct gathered *all) {
   all->gauges[count++] = (struct hz_gauge){#name, unit, now.name, meaning};
   HZ_GAUGE_ROWS(HZ_GAUGE_ROW)
 #undef HZ_GAUGE_ROW
-  const struct hz_neighbours *neighbours = &hz_process.neighbours;
-  all->gauges[count++] = (struct hz_gauge){
-      "replaced_allocators", "libraries", neighbours->replaced,
-      neighbours->replaced != 0 ? neighbours->replaced_names : "loaded beside this one, unused"};
+  all->gauges[count++] = (struct hz_gauge){"replaced_allocators", "libraries",
+                                           hz_process.neighbours.replaced, name_replaced(all)};
   if (hz_common.stats_exact)
     all->gauges[count++] =
         (struct hz_gauge){"exact_remote_known", "yes=1", hz_exact_knows_remote(),

@@ -30,10 +30,10 @@ static double now_ns(void) {
 // What a procedure linkage table's entries do. The addresses are not constant to the compiler.
 static void *(*volatile alloc_address)(size_t);
 static void (*volatile release_address)(void *);
-static __attribute__((noipa)) void *stub_alloc(size_t bytes) {
+static __attribute__((noinline)) void *stub_alloc(size_t bytes) {
   return alloc_address(bytes);
 }
-static __attribute__((noipa)) void stub_release(void *p) {
+static __attribute__((noinline)) void stub_release(void *p) {
   release_address(p);
 }
 
@@ -81,9 +81,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "choose: expected: choose direct|table|compare single|batch|slots PAIRS\n");
     return 2;
   }
-  if (both)
-    compare(argv[2], pairs);
-  else
-    run(table, argv[2], pairs);
+  if (both) compare(argv[2], pairs);
+  else run(table, argv[2], pairs);
   return 0;
 }

@@ -206,7 +206,7 @@ static void what_is_no_block_of_the_class_is_refused(void **state) {
   start();
   struct hz_run *run = carve(5, HOME), *live = hz_arena_take(2, 16);
   atomic_store(&live->state, HZ_RUN_LIVE);
-  void *out[1], *strange[] = {NULL, &run, live->base, (char *)hz_arena_base() + 100 * HZ_MIB};
+  void *out[1], *strange[] = {&run, live->base, (char *)hz_arena_base() + 100 * HZ_MIB};
   hz_central_take_new(run, out, 1);
   for (unsigned i = 0; i < hz_count_of(strange); i++) assert_null(give(5, &strange[i], 1));
   assert_int_equal(refused(HZ_COUNT_misuse_foreign), hz_count_of(strange));
