@@ -10,6 +10,7 @@
 
 #include "config/nearest.h"
 #include "config/options.h"
+#include "config/text.h"
 #include "config/value.h"
 #include "core/log.h"
 #include "core/misuse.h"
@@ -37,8 +38,8 @@ static struct origin *origin_find(const struct hz_option *row) {
 static void copy_source(char to[HZ_SOURCE_BYTES], const char *source) {
   size_t length = strlen(source);
   bool fits = length < HZ_SOURCE_BYTES;
-  snprintf(to, HZ_SOURCE_BYTES, "%s%s", fits ? "" : "...",
-           fits ? source : source + length - (HZ_SOURCE_BYTES - 4));
+  hz_text_join(to, HZ_SOURCE_BYTES, fits ? "" : "...",
+               fits ? source : source + length - (HZ_SOURCE_BYTES - 4));
 }
 
 const char *hz_config_source(const struct hz_option *row) {
@@ -244,7 +245,7 @@ void hz_assign(struct hz_load *load, const struct hz_setting_text *setting) {
 void hz_assign_profile(struct hz_load *load) {
   const struct hz_profile *profile = load->config->profile->profile;
   char source[HZ_SOURCE_BYTES];
-  snprintf(source, sizeof source, "profile %s", profile->name);
+  hz_text_join(source, sizeof source, "profile ", profile->name);
   for (const struct hz_setting *s = profile->settings; s != NULL && s->section != NULL; s++) {
     const struct hz_option *row = row_find(load->input, s->section, s->key);
     HZ_CHECK(row != NULL);

@@ -16,6 +16,7 @@
 #include "config/ini.h"
 #include "config/nearest.h"
 #include "config/options.h"
+#include "config/text.h"
 
 enum { FILE_BYTES = 64 * 1024, ITEM_BYTES = HZ_PATH_BYTES + 128 };
 
@@ -140,7 +141,9 @@ static bool user_file(const char *const *environment, char path[HZ_PATH_BYTES]) 
     below = "/.config";
   }
   if (folder == NULL || folder[0] != '/') return false;
-  return snprintf(path, HZ_PATH_BYTES, "%s%s/hakozuna.ini", folder, below) < HZ_PATH_BYTES;
+  char base[HZ_PATH_BYTES];
+  return hz_text_join(base, sizeof base, folder, below) &&
+         hz_text_join(path, HZ_PATH_BYTES, base, "/hakozuna.ini");
 }
 
 static void load_file(struct hz_load *load, const char *const *environment) {

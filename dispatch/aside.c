@@ -44,16 +44,20 @@ bool hz_step_aside(void) {
 }
 
 void hz_aside_explain(const char *program, const struct hz_neighbours *neighbours) {
-  static const char *const reasons[] = {
-      [HZ_ASIDE_SANITIZER] = "has a sanitizer, which must see every block itself",
-      [HZ_ASIDE_OWN_MALLOC] = "brings its own allocator",
-      [HZ_ASIDE_BLOCK_FUNCTIONS] = "uses functions of another allocator beside malloc",
-      [HZ_ASIDE_NO_MEMORY] = "has no address space left for a heap",
+  static const struct {
+    const char *before, *after; // of the name that gave it away
+  } reasons[] = {
+      [HZ_ASIDE_SANITIZER] = {"has a sanitizer (", "), which must see every block itself"},
+      [HZ_ASIDE_OWN_MALLOC] = {"brings its own allocator (it defines ", ")"},
+      [HZ_ASIDE_BLOCK_FUNCTIONS] = {"uses another allocator's functions beside malloc (", ")"},
   };
-  const char *object = neighbours->object, *symbol = neighbours->symbol;
-  const char *whose = object == NULL || *object == '\0' ? "the executable" : object;
-  if (neighbours->aside == HZ_ASIDE_NO_MEMORY) whose = "the process";
-  hz_log("stepping aside in %s: %s %s%s%s%s; it runs as without hakozuna", program, whose,
-         reasons[neighbours->aside], symbol != NULL ? " (" : "", symbol != NULL ? symbol : "",
-         symbol != NULL ? ")" : "");
+  if (neighbours->aside == HZ_ASIDE_NO_MEMORY) {
+    hz_log("stepping aside in %s: no address space is left for a heap; the process runs as without "
+           "hakozuna",
+           program);
+    return;
+  }
+  hz_log("stepping aside in %s: %s %s%s%s; the process runs as without hakozuna", program,
+         neighbours->object[0] != '\0' ? neighbours->object : "the executable",
+         reasons[neighbours->aside].before, neighbours->symbol, reasons[neighbours->aside].after);
 }

@@ -1,9 +1,14 @@
-// dlopen without RTLD_DEEPBIND: see dispatch/deepbind.h.
+// The wrapper of dlopen.
+//
+// RTLD_DEEPBIND makes a library look names up in itself and its own dependencies first, so it finds
+// libc's malloc where the rest of the process has ours; a block that crosses over then ends in the
+// wrong free. Option dlopen_deepbind = strip (default) takes the flag away and says so once. In
+// everything else the call reaches the next dlopen as if the program had made it: the loader reads
+// the caller's address to find its RUNPATH and $ORIGIN, so the wrapper leaves by a jump. dlmopen is
+// left alone: another namespace has its own libc and does not share blocks.
 //
 // C cannot promise a jump that leaves the return address alone, so the function itself is a few
 // lines of assembly around hz_dlopen_mode.
-#include "dispatch/deepbind.h"
-
 #include <dlfcn.h>
 
 #include "config/options.h"
@@ -21,14 +26,18 @@ static void *no_dlopen(const char *file, int mode) {
 
 HZ_FROM_ASSEMBLY void *(*hz_dlopen_next)(const char *file, int mode) = no_dlopen;
 
-void hz_deepbind_start(void) {
-  void *next = hz_next_definition("dlopen");
-  if (next != NULL) hz_dlopen_next = (void *(*)(const char *, int))next;
+// Not at start: most processes never call dlopen, and looking costs pages of libc's tables.
+static void find_next(void) {
+  if (__atomic_load_n(&hz_dlopen_next, __ATOMIC_RELAXED) != no_dlopen) return;
+  void *next = hz_next_definition_locked("dlopen");
+  if (next != NULL)
+    __atomic_store_n(&hz_dlopen_next, (void *(*)(const char *, int))next, __ATOMIC_RELAXED);
 }
 
 // The mode to go on with.
 HZ_FROM_ASSEMBLY int hz_dlopen_mode(const char *file, int mode) {
   static _Atomic bool said;
+  find_next();
   if ((mode & RTLD_DEEPBIND) == 0 || !hz_boot()) return mode;
   if (hz_process.line == NULL || hz_common.dlopen_deepbind != HZ_DEEPBIND_STRIP) return mode;
   if (!atomic_exchange(&said, true))

@@ -43,8 +43,18 @@ static const char *first_defined(const struct hz_object *object, const char *con
   return NULL;
 }
 
+// The last part of a path begins like this. Without libc, see dispatch/objects.h.
+static bool file_begins(const char *path, const char *beginning) {
+  const char *name = path;
+  for (const char *c = path; *c != '\0'; c++)
+    if (*c == '/') name = c + 1;
+  while (*beginning != '\0' && *name == *beginning) name++, beginning++;
+  return *beginning == '\0';
+}
+
+// By name: to look a symbol up would map some 100 KiB of libc's tables into every process.
 static bool is_libc(const struct hz_object *object) {
-  return hz_object_definition(object, "gnu_get_libc_version") != NULL;
+  return file_begins(object->path, "libc.so.6") || file_begins(object->path, "ld-linux");
 }
 
 // A library whose malloc would have been used without us.
@@ -63,9 +73,10 @@ static bool survey_object(const struct hz_object *object, void *context) {
     survey->past_ours = true;
     return false;
   }
+  if (is_libc(object)) return false;
   const char *sanitizer = first_defined(object, sanitizers, hz_count_of(sanitizers));
   if (sanitizer != NULL) return decide(survey->out, HZ_ASIDE_SANITIZER, object, sanitizer);
-  if (hz_object_definition(object, "malloc") == NULL || is_libc(object)) return false;
+  if (hz_object_definition(object, "malloc") == NULL) return false;
   if (survey->past_ours) {
     note_replaced(survey, object);
     return false;

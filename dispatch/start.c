@@ -17,7 +17,6 @@
 #include "dispatch/active.h"
 #include "dispatch/aside.h"
 #include "dispatch/boot.h"
-#include "dispatch/deepbind.h"
 #include "dispatch/exact.h"
 #include "dispatch/registry.h"
 #include "dispatch/rules.h"
@@ -115,7 +114,6 @@ static void step_aside(void) {
 void hz_start(void) {
   const int saved = errno;
   hz_os_start();
-  hz_deepbind_start();
   hz_neighbours_read(&hz_process.neighbours);
   if (hz_process.neighbours.aside != HZ_ASIDE_NO) {
     step_aside();

@@ -4,53 +4,55 @@
 # ignore nothing is said.
 . "$(dirname "$0")/support/harness.sh"
 
-# A row: the program, its arguments, then one cell per line of allocators.
+# A row: the program, its arguments, then one cell per line of allocators, or per profile that
+# differs from its line.
 #   KIND        found in the very call
 #   KIND-late   found at the latest when the thread ends or malloc_trim runs
 #   foreign     also where the block's memory was given back to the kernel since: nothing is known
 #   legal       no misuse: nothing may be said
+#   =           as the profile's line
 expectations() {
   cat <<'TABLE'
-program          arguments             hz3
-misuse_foreign   stack                 foreign
-misuse_foreign   static                foreign
-misuse_foreign   mapped                foreign
-misuse_foreign   libc                  foreign
-misuse_foreign   neighbour             foreign
-misuse_double    now,small             double-late
-misuse_double    later,small           double-late
-misuse_double    many,small            double-late
-misuse_double    threads,small         double-late
-misuse_double    exit,small            double-late
-misuse_double    now,page              double-late
-misuse_double    many,page             double-late
-misuse_double    exit,page             double-late
-misuse_double    now,run               double
-misuse_double    later,run             double
-misuse_double    many,run              double
-misuse_double    threads,run           foreign
-misuse_double    exit,run              double
-misuse_double    now,large             double
-misuse_double    later,large           double
-misuse_double    threads,large         double
-misuse_interior  owner,small,16        interior-late
-misuse_interior  owner,small,8         interior-late
-misuse_interior  owner,page,1024       interior-late
-misuse_interior  thread,small,16       interior-late
-misuse_interior  thread,small,1        interior-late
-misuse_interior  thread,page,1024      interior-late
-misuse_interior  owner,run,16          interior
-misuse_interior  owner,run,65536       interior
-misuse_interior  thread,run,4096       interior
-misuse_interior  owner,large,4096      interior
-misuse_interior  owner,large,5000000   interior
-misuse_query     realloc,stack         foreign
-misuse_query     realloc,interior      interior
-misuse_query     realloc,freed         double
-misuse_query     usable,stack          foreign
-misuse_query     usable,interior       interior
-misuse_query     usable,freed          double
-misuse_none      -                     legal
+program          arguments             hz3            hz3-lowmem
+misuse_foreign   stack                 foreign        =
+misuse_foreign   static                foreign        =
+misuse_foreign   mapped                foreign        =
+misuse_foreign   libc                  foreign        =
+misuse_foreign   neighbour             foreign        =
+misuse_double    now,small             double-late    =
+misuse_double    later,small           double-late    =
+misuse_double    many,small            double-late    =
+misuse_double    threads,small         double-late    =
+misuse_double    exit,small            double-late    =
+misuse_double    now,page              double-late    =
+misuse_double    many,page             double-late    =
+misuse_double    exit,page             double-late    =
+misuse_double    now,run               double         foreign
+misuse_double    later,run             double         foreign
+misuse_double    many,run              double         foreign
+misuse_double    threads,run           foreign        =
+misuse_double    exit,run              double         foreign
+misuse_double    now,large             double         =
+misuse_double    later,large           double         =
+misuse_double    threads,large         double         =
+misuse_interior  owner,small,16        interior-late  =
+misuse_interior  owner,small,8         interior-late  =
+misuse_interior  owner,page,1024       interior-late  =
+misuse_interior  thread,small,16       interior-late  =
+misuse_interior  thread,small,1        interior-late  =
+misuse_interior  thread,page,1024      interior-late  =
+misuse_interior  owner,run,16          interior       =
+misuse_interior  owner,run,65536       interior       =
+misuse_interior  thread,run,4096       interior       =
+misuse_interior  owner,large,4096      interior       =
+misuse_interior  owner,large,5000000   interior       =
+misuse_query     realloc,stack         foreign        =
+misuse_query     realloc,interior      interior       =
+misuse_query     realloc,freed         double         foreign
+misuse_query     usable,stack          foreign        =
+misuse_query     usable,interior       interior       =
+misuse_query     usable,freed          double         foreign
+misuse_none      -                     legal          =
 TABLE
 }
 
@@ -106,20 +108,26 @@ check_row() {
   expect_survival "$profile, ignore: $program $arguments" "$kind" 0
 }
 
-# The cell of a profile's line in the current row; the first row names the columns.
+# The number of the column with this heading, counted from 0 behind the arguments, or nothing.
+column_of() {
+  expectations | head -n 1 | tr -s ' ' '\n' | tail -n +3 | grep -n -x -e "$1" | awk -F: '{ print $1 - 1 }'
+}
+
 check_profile() {
-  local profile=$1 line=${1%%-*} column='' program arguments cells
+  local profile=$1 own general program arguments cells cell
+  own=$(column_of "$profile")
+  general=$(column_of "${profile%%-*}")
+  if [ -z "$general" ]; then
+    fail "${profile%%-*} has no column in the table of this test: add one"
+    return
+  fi
   while read -r program arguments cells; do
     # shellcheck disable=SC2206 # cells are words
     cells=($cells)
-    if [ "$program" = program ]; then
-      local i
-      for i in "${!cells[@]}"; do [ "${cells[i]}" != "$line" ] || column=$i; done
-      [ -n "$column" ] || fail "$line has no column in the table of this test: add one"
-    elif [ -n "$column" ]; then
-      check_row "$profile" "$program" "$arguments" "${cells[column]}"
-    fi
-  done < <(expectations)
+    cell=${cells[${own:-$general}]}
+    [ "$cell" != = ] || cell=${cells[general]}
+    check_row "$profile" "$program" "$arguments" "$cell"
+  done < <(expectations | tail -n +2)
 }
 
 check_call_sites() {

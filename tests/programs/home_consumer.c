@@ -78,9 +78,10 @@ static size_t live_now(void) {
 }
 
 static void *consume(void *unused) {
-  bool found = true;
+  bool found = true, last_round = false;
   while (full < PRODUCERS) sched_yield(); // every live set fills first
-  while (found || producing > 0) {
+  while (found || !last_round) {
+    last_round = producing == 0; // read before the rings: what is in them now is all there will be
     size_t live = live_now();
     if (live > live_peak) live_peak = live;
     found = false;

@@ -26,7 +26,8 @@ static inline bool isolated_case(const struct CMUnitTest *test) {
   if (child == 0) exit(_cmocka_run_group_tests(test->name, test, 1, NULL, NULL));
   int status;
   CHECK(waitpid(child, &status, 0) == child, "cannot wait for %s", test->name);
-  if (WIFSIGNALED(status)) say("[  FAILED  ] %s ended by signal %d\n", test->name, WTERMSIG(status));
+  if (WIFSIGNALED(status))
+    say("[  FAILED  ] %s ended by signal %d\n", test->name, WTERMSIG(status));
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 

@@ -1,0 +1,212 @@
+// hz3 on the machine of tests/support/fake_os.h: started with its defaults or a profile, used through
+// struct hz_line, and asked at the end whether anything was lost.
+#ifndef TESTS_UNIT_HZ3_MACHINE_H
+#define TESTS_UNIT_HZ3_MACHINE_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "core/core.h"
+#include "core/counter.h"
+#include "core/misuse.h"
+#include "core/tick.h"
+#include "lines/hz3/hz3_model.h"
+#include "tests/support/fake_os.h"
+#include "tests/support/pattern.h"
+#include "tests/support/random.h"
+#include "tests/unit/isolated.h"
+
+extern const struct hz_line hz3_line;
+
+// ---- Start -------------------------------------------------------------------------------------
+
+static struct hz_core_options core_options = {
+    .reserve_bytes = HZ_GIB,
+    .purge_idle_ms = 500,
+    .run_cache_bytes = 4 * HZ_MIB,
+    .large_cache_bytes = 64 * HZ_MIB,
+};
+
+static inline void option_set(const char *section, const char *key, uint64_t value) {
+  if (strcmp(section, "purge") == 0) core_options.purge_idle_ms = value;
+  else if (strcmp(key, "run_bytes") == 0) core_options.run_cache_bytes = value;
+  else if (strcmp(key, "large_bytes") == 0) core_options.large_cache_bytes = value;
+  for (size_t i = 0; i < hz3_info.option_count; i++) {
+    const struct hz_option *row = &hz3_info.options[i];
+    if (strcmp(row->section, section) == 0 && strcmp(row->key, key) == 0) *row->dest = value;
+  }
+}
+
+static inline void options_default(void) {
+  for (size_t i = 0; i < hz3_info.option_count; i++)
+    *hz3_info.options[i].dest = hz3_info.options[i].value;
+}
+
+static inline void options_profile(const struct hz_profile *profile) {
+  options_default();
+  for (const struct hz_setting *s = profile->settings; s->section != NULL; s++)
+    option_set(s->section, s->key, s->value);
+}
+
+// With the options as they are.
+static inline void line_start_as_set(void) {
+  fake_os_install();
+  hz_misuse_action = HZ_MISUSE_IGNORE;
+  CHECK(hz_core_start(&core_options), "core does not start");
+  CHECK(hz3_line.start(), "hz3 does not start");
+}
+
+static inline void line_start(void) {
+  options_default();
+  line_start_as_set();
+}
+
+// ---- Use ---------------------------------------------------------------------------------------
+
+static inline void *take(size_t bytes) {
+  return hz3_line.table.alloc(bytes);
+}
+static inline void give(void *p) {
+  hz3_line.table.release(p);
+}
+static inline struct hz_gauges gauges(void) {
+  struct hz_gauges now;
+  hz3_line.gauges(&now);
+  return now;
+}
+
+// In any thread.
+static inline void check_sound(void) {
+  const char *broken = hz3_line.check();
+  CHECK(broken == NULL, "%s", broken);
+}
+
+// Everything has been freed: nothing may be left but what the tables cost.
+static inline void check_nothing_lost(void) {
+  hz3_line.trim(0);
+  check_sound();
+  const struct hz_gauges now = gauges();
+  CHECK(now.live_bytes == 0, "%llu bytes are lost", (unsigned long long)now.live_bytes);
+  CHECK(now.free_bytes == 0, "%llu free bytes stay behind", (unsigned long long)now.free_bytes);
+  CHECK(now.large_blocks == 0, "%llu large blocks are lost", (unsigned long long)now.large_blocks);
+  CHECK(now.committed_bytes == 0, "%llu bytes stay committed",
+        (unsigned long long)now.committed_bytes);
+}
+
+static inline void in_thread(void *(*run)(void *), void *argument) {
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, run, argument) == 0, "no thread");
+  pthread_join(thread, NULL);
+}
+
+static inline pid_t fork_with_handlers(void) {
+  hz_fork_prepare();
+  const pid_t child = fork();
+  if (child == 0) hz_fork_child();
+  else hz_fork_parent();
+  return child;
+}
+
+static inline void check_child(pid_t child) {
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child, "no child");
+  CHECK(status == 0, "the child failed with status %d", status);
+}
+
+// ---- Random work -------------------------------------------------------------------------------
+
+struct block {
+  char *p;
+  size_t bytes;
+  unsigned tag;
+};
+
+// Mostly small, some of every kind.
+static inline size_t random_size(struct random_state *random) {
+  switch (random_between(random, 0, 15)) {
+  case 0:
+    return random_between(random, 0, 4 * HZ_MIB);
+  case 1:
+  case 2:
+    return random_between(random, 0, 128 * 1024);
+  case 3:
+  case 4:
+  case 5:
+    return random_between(random, 0, 16 * 1024);
+  default:
+    return random_between(random, 0, 1024);
+  }
+}
+
+static inline void block_fill(struct block *block, size_t bytes, unsigned tag) {
+  block->bytes = bytes;
+  block->tag = tag;
+  pattern_fill(block->p, bytes, tag);
+}
+
+static inline void block_verify(const struct block *block, size_t kept) {
+  const size_t intact = pattern_intact(block->p, block->bytes, kept, block->tag);
+  CHECK(intact == kept, "block %p of %zu bytes: byte %zu was overwritten", (void *)block->p,
+        block->bytes, intact);
+}
+
+static inline void block_give(struct block *block) {
+  block_verify(block, block->bytes);
+  give(block->p);
+  block->p = NULL;
+}
+
+static inline bool block_take(struct block *block, struct random_state *random) {
+  const size_t bytes = random_size(random);
+  const unsigned how = (unsigned)random_between(random, 0, 7);
+  const size_t align = (size_t)16 << random_between(random, 0, how == 0 ? 16 : 8);
+  errno = 0;
+  if (how == 1) block->p = hz3_line.table.alloc_zeroed(bytes);
+  else if (how <= 2) block->p = hz3_line.table.alloc_aligned(align, bytes);
+  else block->p = take(bytes);
+  if (block->p == NULL) {
+    CHECK(errno == ENOMEM, "NULL without ENOMEM");
+    return false;
+  }
+  CHECK((uintptr_t)block->p % (how == 0 || how == 2 ? align : 16) == 0, "%p is not aligned",
+        (void *)block->p);
+  if (how == 1)
+    for (size_t i = 0; i < bytes; i += i < 4096 ? 1 : 509)
+      CHECK(block->p[i] == 0, "byte %zu of %zu is not zero", i, bytes);
+  CHECK(hz3_line.table.usable_size(block->p) >= bytes, "too small");
+  block_fill(block, bytes, (unsigned)random_next(random));
+  return true;
+}
+
+static inline void block_resize(struct block *block, struct random_state *random) {
+  const size_t bytes = random_size(random) + 1;
+  char *p = hz3_line.table.resize(block->p, bytes);
+  if (p == NULL) return; // the block is as it was
+  block->p = p;
+  block_verify(block, hz_min(bytes, block->bytes));
+  CHECK(hz3_line.table.usable_size(p) >= bytes, "too small after resize");
+  block_fill(block, bytes, block->tag + 1);
+}
+
+// One step on one of `count` places. False: memory was refused.
+static inline bool random_step(struct block *blocks, size_t count, struct random_state *random) {
+  struct block *block = &blocks[random_between(random, 0, count - 1)];
+  if (block->p == NULL) return block_take(block, random);
+  if (random_next(random) % 8 == 0) block_resize(block, random);
+  else block_give(block);
+  return true;
+}
+
+static inline void blocks_give(struct block *blocks, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (blocks[i].p != NULL) block_give(&blocks[i]);
+}
+
+static inline uint64_t seed_told(void) {
+  const uint64_t seed = random_seed(NULL);
+  say("seed %llu\n", (unsigned long long)seed);
+  return seed;
+}
+
+#endif
