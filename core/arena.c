@@ -446,6 +446,7 @@ static void segment_close(struct hz_segment *s, enum segment_kind kind) {
 // A segment with nothing in it leaves whole: one call, and its commit charge goes too. Returns the
 // slabs given back.
 static unsigned retire_locked(struct hz_segment *s) {
+  const unsigned dirty = (unsigned)__builtin_popcountll(s->dirty);
   bucket_remove(s);
   s->free = 0;
   s->purging = ~UINT64_C(0);
@@ -464,7 +465,7 @@ static unsigned retire_locked(struct hz_segment *s) {
     if (!clean) set_dirty(s, ~UINT64_C(0));
     bucket_update(s);
   }
-  return clean ? HZ_SEGMENT_SLABS : 0;
+  return clean ? dirty : 0;
 }
 
 // The slabs of the first range of set bits.

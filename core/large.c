@@ -18,6 +18,7 @@ struct hz_large {
   size_t committed; // bytes from base that are readable and writable
   uint64_t freed_ms;
   _Atomic uint8_t state;
+  bool moved; // to the kernel, pages committed behind moved ones are another mapping
 };
 
 size_t hz_large_cache_bytes = 64 * HZ_MIB;
@@ -147,9 +148,7 @@ void hz_large_give(struct hz_large *block, void *base, void *p) {
 
 // The pages go to other segments, and the mapping grows there in the same call, so that there is no
 // way to fail in between; nothing is copied. The record stays with the block.
-static bool move(struct hz_large *block, size_t wanted) {
-  if (wanted <= block->committed) return false;
-  const size_t segments = segments_for(wanted);
+static bool move(struct hz_large *block, size_t segments, size_t wanted) {
   struct hz_large *left = hz_meta_take(sizeof *left); // stands for the old place until it is free
   if (left == NULL) return false;
   void *to = hz_arena_take_segments(segments, HZ_SEGMENT_BYTES, block);
@@ -162,27 +161,36 @@ static bool move(struct hz_large *block, size_t wanted) {
   block->base = to;
   block->segments = segments;
   block->committed = wanted;
+  block->moved = true;
   // The old addresses are unmapped now. They become ours again, unless somebody was quicker.
   destroy(left, !hz_os.claim(left->base, left->committed));
   hz_count(HZ_COUNT_large_moves, 1);
   return true;
 }
 
-static bool resize_in_place(struct hz_large *block, size_t wanted) {
+static bool grow_in_place(struct hz_large *block, size_t wanted) {
   const size_t segments = segments_for(wanted);
   if (segments > block->segments) {
     if (!hz_arena_extend_segments(block->base, block->segments, segments)) return false;
     block->segments = segments;
   }
-  if (!commit_to(block, wanted)) return false;
-  trim_to(block, wanted);
-  return true;
+  return commit_to(block, wanted);
+}
+
+// mremap refuses what the kernel sees as two mappings. So a block that has moved once grows by
+// moving again, with room to the end of its last segment for small steps; in place only at last.
+static bool grow(struct hz_large *block, size_t wanted) {
+  const size_t segments = segments_for(wanted), roomy = segments << HZ_SEGMENT_SHIFT;
+  if (!block->moved && grow_in_place(block, wanted)) return true;
+  return move(block, segments, roomy) || (roomy != wanted && move(block, segments, wanted)) ||
+         (block->moved && grow_in_place(block, wanted));
 }
 
 void *hz_large_resize(struct hz_large *block, size_t bytes) {
   if (bytes <= HZ_SEGMENT_BYTES || bytes > PTRDIFF_MAX - HZ_SEGMENT_BYTES) return NULL;
   const size_t wanted = hz_align_up(bytes, hz_page_bytes), old = block->committed;
-  if (!resize_in_place(block, wanted) && !move(block, wanted)) return NULL;
+  if (wanted > old && !grow(block, wanted)) return NULL;
+  if (wanted + HZ_SEGMENT_BYTES <= block->committed) trim_to(block, wanted);
   account(0, (int64_t)block->committed - (int64_t)old);
   return block->base;
 }

@@ -35,7 +35,7 @@ void *hz_run_block_take(struct hz_run_cache *cache, size_t bytes, size_t align, 
 static struct hz_run *shed(struct hz_run_cache *cache, unsigned slabs, size_t keep_bytes,
                            struct hz_run *list) {
   while (cache->bytes > keep_bytes && cache->head[slabs] != NULL) {
-    struct hz_run *run = cache != NULL ? cache->head[slabs] : NULL;
+    struct hz_run *run = cache->head[slabs];
     cache->head[slabs] = run->next;
     cache->bytes -= bytes_of(run);
     run->next = list;

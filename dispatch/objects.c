@@ -52,7 +52,9 @@ static void read_dynamic(struct hz_object *object, const ElfW(Dyn) * entry) {
   }
 }
 
-// _DYNAMIC is the dynamic section of the object that this file was linked into.
+// The dynamic section of the object that this file was linked into; a static program has none.
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((weak));
+
 bool hz_objects_visit(bool (*visit)(const struct hz_object *object, void *context), void *context) {
   const struct link_map *first = _r_debug.r_map;
   for (const struct link_map *map = first; map != NULL; map = map->l_next) {

@@ -4,7 +4,9 @@
 . "$(dirname "$0")/support/harness.sh"
 
 # The program's own list of failures, in place of its last lines.
-show_failed_cases() { grep -E 'FAILED|ERROR|error:|expected|: ' "$work/out" "$work/err" | head -n 40; }
+show_failed_cases() {
+  grep -h -E 'FAILED|ERROR|error:|expected|: ' "$work/out" "$work/err" | head -n 40
+}
 
 check_contract() {
   local profile=$1

@@ -4,8 +4,8 @@
 # ignore nothing is said.
 . "$(dirname "$0")/support/harness.sh"
 
-# A row: the program, its arguments, then one cell per line of allocators, or per profile that
-# differs from its line.
+# A row: the program, its arguments, then one cell per line of allocators, per profile that differs
+# from its line, and per line with its option `verify` (hz3+verify).
 #   KIND        found in the very call
 #   KIND-late   found at the latest when the thread ends or malloc_trim runs
 #   foreign     also where the block's memory was given back to the kernel since: nothing is known
@@ -13,46 +13,46 @@
 #   =           as the profile's line
 expectations() {
   cat <<'TABLE'
-program          arguments             hz3            hz3-lowmem
-misuse_foreign   stack                 foreign        =
-misuse_foreign   static                foreign        =
-misuse_foreign   mapped                foreign        =
-misuse_foreign   libc                  foreign        =
-misuse_foreign   neighbour             foreign        =
-misuse_double    now,small             double-late    =
-misuse_double    later,small           double-late    =
-misuse_double    many,small            double-late    =
-misuse_double    threads,small         double-late    =
-misuse_double    exit,small            double-late    =
-misuse_double    now,page              double-late    =
-misuse_double    many,page             double-late    =
-misuse_double    exit,page             double-late    =
-misuse_double    now,run               double         foreign
-misuse_double    later,run             double         foreign
-misuse_double    many,run              double         foreign
-misuse_double    threads,run           foreign        =
-misuse_double    exit,run              double         foreign
-misuse_double    now,large             double         =
-misuse_double    later,large           double         =
-misuse_double    threads,large         double         =
-misuse_interior  owner,small,16        interior-late  =
-misuse_interior  owner,small,8         interior-late  =
-misuse_interior  owner,page,1024       interior-late  =
-misuse_interior  thread,small,16       interior-late  =
-misuse_interior  thread,small,1        interior-late  =
-misuse_interior  thread,page,1024      interior-late  =
-misuse_interior  owner,run,16          interior       =
-misuse_interior  owner,run,65536       interior       =
-misuse_interior  thread,run,4096       interior       =
-misuse_interior  owner,large,4096      interior       =
-misuse_interior  owner,large,5000000   interior       =
-misuse_query     realloc,stack         foreign        =
-misuse_query     realloc,interior      interior       =
-misuse_query     realloc,freed         double         foreign
-misuse_query     usable,stack          foreign        =
-misuse_query     usable,interior       interior       =
-misuse_query     usable,freed          double         foreign
-misuse_none      -                     legal          =
+program          arguments             hz3            hz3-lowmem  hz3+verify
+misuse_foreign   stack                 foreign        =           =
+misuse_foreign   static                foreign        =           =
+misuse_foreign   mapped                foreign        =           =
+misuse_foreign   libc                  foreign        =           =
+misuse_foreign   neighbour             foreign        =           =
+misuse_double    now,small             double-late    =           double
+misuse_double    later,small           double-late    =           double
+misuse_double    many,small            double-late    =           double
+misuse_double    threads,small         double-late    =           double
+misuse_double    exit,small            double-late    =           double
+misuse_double    now,page              double-late    =           double
+misuse_double    many,page             double-late    =           double
+misuse_double    exit,page             double-late    =           double
+misuse_double    now,run               double         foreign     =
+misuse_double    later,run             double         foreign     =
+misuse_double    many,run              double         foreign     =
+misuse_double    threads,run           foreign        =           =
+misuse_double    exit,run              double         foreign     =
+misuse_double    now,large             double         foreign     =
+misuse_double    later,large           double         foreign     =
+misuse_double    threads,large         double         foreign     =
+misuse_interior  owner,small,16        interior-late  =           interior
+misuse_interior  owner,small,8         interior-late  =           interior
+misuse_interior  owner,page,1024       interior-late  =           interior
+misuse_interior  thread,small,16       interior-late  =           interior
+misuse_interior  thread,small,1        interior-late  =           interior
+misuse_interior  thread,page,1024      interior-late  =           interior
+misuse_interior  owner,run,16          interior       =           =
+misuse_interior  owner,run,65536       interior       =           =
+misuse_interior  thread,run,4096       interior       =           =
+misuse_interior  owner,large,4096      interior       =           =
+misuse_interior  owner,large,5000000   interior       =           =
+misuse_query     realloc,stack         foreign        =           =
+misuse_query     realloc,interior      interior       =           =
+misuse_query     realloc,freed         double         foreign     =
+misuse_query     usable,stack          foreign        =           =
+misuse_query     usable,interior       interior       =           =
+misuse_query     usable,freed          double         foreign     =
+misuse_none      -                     legal          =           =
 TABLE
 }
 
@@ -88,45 +88,59 @@ expect_survival() {
   fi
 }
 
+# The settings that a column stands for beyond its profile.
+settings_of() {
+  case $1 in
+    *+verify) echo "HAKOZUNA_OPTIONS=${1%+verify}.verify=on" ;;
+    *) echo HAKOZUNA_OPTIONS= ;;
+  esac
+}
+
 check_row() {
-  local profile=$1 program=$2 arguments=${3//,/ } cell=$4
+  local column=$1 program=$2 arguments=${3//,/ } cell=$4
+  local profile=${column%+verify} setting kind=${cell%-late} late=
   [ "$arguments" != - ] || arguments=
-  local kind=${cell%-late} late=
   [ "$kind" = "$cell" ] || late=late
+  setting=$(settings_of "$column")
   # shellcheck disable=SC2086 # the arguments are words
-  run "$profile" "$programs/$program" $arguments
+  run "$profile" "$setting" "$programs/$program" $arguments
   if [ "$cell" = legal ]; then
-    expect "$profile: $program"
+    expect "$column: $program"
     return
   fi
-  expect_abort "$profile: $program $arguments" "$kind" "$late"
+  expect_abort "$column: $program $arguments" "$kind" "$late"
   # shellcheck disable=SC2086
-  run "$profile" HAKOZUNA_ON_MISUSE=report "$programs/$program" $arguments
-  expect_survival "$profile, report: $program $arguments" "$kind" 1
+  run "$profile" "$setting" HAKOZUNA_ON_MISUSE=report "$programs/$program" $arguments
+  expect_survival "$column, report: $program $arguments" "$kind" 1
   # shellcheck disable=SC2086
-  run "$profile" HAKOZUNA_ON_MISUSE=ignore "$programs/$program" $arguments
-  expect_survival "$profile, ignore: $program $arguments" "$kind" 0
+  run "$profile" "$setting" HAKOZUNA_ON_MISUSE=ignore "$programs/$program" $arguments
+  expect_survival "$column, ignore: $program $arguments" "$kind" 0
 }
 
-# The number of the column with this heading, counted from 0 behind the arguments, or nothing.
+# The place of the column with this heading, or nothing.
 column_of() {
-  expectations | head -n 1 | tr -s ' ' '\n' | tail -n +3 | grep -n -x -e "$1" | awk -F: '{ print $1 - 1 }'
+  local -a headings
+  local i
+  read -r -a headings < <(expectations)
+  for i in "${!headings[@]}"; do
+    if [ "${headings[i]}" = "$1" ]; then echo "$i"; fi
+  done
 }
 
-check_profile() {
-  local profile=$1 own general program arguments cells cell
-  own=$(column_of "$profile")
-  general=$(column_of "${profile%%-*}")
+# check_column COLUMN: a profile, or a line's name with "+verify".
+check_column() {
+  local column=$1 line=${1%%[-+]*} own general cell
+  local -a row
+  own=$(column_of "$column")
+  general=$(column_of "$line")
   if [ -z "$general" ]; then
-    fail "${profile%%-*} has no column in the table of this test: add one"
+    fail "$line has no column in the table of this test: add one"
     return
   fi
-  while read -r program arguments cells; do
-    # shellcheck disable=SC2206 # cells are words
-    cells=($cells)
-    cell=${cells[${own:-$general}]}
-    [ "$cell" != = ] || cell=${cells[general]}
-    check_row "$profile" "$program" "$arguments" "$cell"
+  while read -r -a row; do
+    cell=${row[${own:-$general}]}
+    [ "$cell" != = ] || cell=${row[general]}
+    check_row "$column" "${row[0]}" "${row[1]}" "$cell"
   done < <(expectations | tail -n +2)
 }
 
@@ -141,7 +155,10 @@ check_call_sites() {
 ran="the table"
 : > "$work/out" > "$work/err"
 for profile in $(profiles); do
-  check_profile "$profile"
+  check_column "$profile"
   check_call_sites "$profile"
+done
+for column in $(expectations | head -n 1); do
+  case $column in *+verify) check_column "$column" ;; esac
 done
 finish

@@ -2,8 +2,8 @@
 # README.md and docs/ against the program: tables are what the program prints, names exist, examples
 # are valid, links lead somewhere.
 #
-# Generated parts stand between `<!-- generated: NAME. ... -->` and `<!-- end -->`; NAME is one of the
-# functions generate_NAME below. `tests/readme_test.sh --write` puts the present ones into README.md.
+# Generated parts stand between `<!-- generated: NAME. ... -->` and `<!-- end -->`; generate_NAME
+# below makes them. `tests/readme_test.sh --write` puts the present ones into README.md.
 . "$(dirname "$0")/support/harness.sh"
 root=$(dirname "$(dirname "$(realpath "$0")")")
 readme=$root/README.md
@@ -109,7 +109,8 @@ check_variables() {
 # `section.key`, for each section that has options.
 check_options() {
   local sections option
-  "$cli" config reference | sed -n 's/^| `\([a-z0-9]*\.[a-z0-9_]*\)`.*/\1/p' | sort -u > "$work/known"
+  "$cli" config reference | sed -n 's/^| `\([a-z0-9]*\.[a-z0-9_]*\)`.*/\1/p' | sort -u \
+    > "$work/known"
   sections=$(cut -d. -f1 "$work/known" | sort -u | paste -s -d '|')
   grep -h -o -E "\`($sections)\.[a-z_0-9]+" "${documents[@]}" | tr -d '`' | sort -u > "$work/named"
   ran="option names of the documents"
@@ -170,14 +171,16 @@ check_links() {
   for document in "${documents[@]}"; do
     while read -r target; do
       case $target in http*) continue ;; esac
-      file=${target%%#*} anchor=
-      case $target in *#*) anchor=${target#*#} ;; esac
+      file=$document anchor=
+      case $target in
+        \#*) anchor=${target#\#} ;;
+        *\#*) anchor=${target#*\#} file=$(dirname "$document")/${target%%\#*} ;;
+        *) file=$(dirname "$document")/$target ;;
+      esac
       ran="the link $target of ${document#"$root/"}"
-      if [ -n "$file" ] && [ ! -e "$(dirname "$document")/$file" ]; then
+      if [ ! -e "$file" ]; then
         fail "there is no such file"
-      elif [ -n "$anchor" ] &&
-        ! anchors_of "$([ -n "$file" ] && echo "$(dirname "$document")/$file" || echo "$document")" |
-          grep -q -x -F -e "$anchor"; then
+      elif [ -n "$anchor" ] && ! anchors_of "$file" | grep -q -x -F -e "$anchor"; then
         fail "there is no such heading"
       else
         pass

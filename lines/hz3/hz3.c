@@ -45,7 +45,8 @@ static HZ_SLOW void release_above(void *p) {
     hz_run_block_give(heap != NULL ? &heap->runs : NULL, run, p);
     if (heap != NULL) hz3_slow_path_done(heap);
   } else if (p != NULL) {
-    hz_misuse(HZ_MISUSE_FOREIGN, p, NULL);
+    const bool inside = hz_slab_of(p) < hz_arena.slab_count;
+    hz_misuse(HZ_MISUSE_FOREIGN, p, inside ? "inside the heap, so freed before, perhaps" : NULL);
   }
 }
 

@@ -17,7 +17,8 @@
 enum { PRODUCERS = 16, PLACES = 1 << 16, CALLS = 150000 };
 static const size_t LIVE_EACH = (size_t)16 << 20; // per producer: 256 MiB in all
 
-// One ring per producer, larger than its live set: it alone moves `head`, the consumer alone moves `tail`.
+// One ring per producer, larger than its live set: it alone moves `head`, the consumer alone moves
+// `tail`.
 struct ring {
   _Alignas(128) _Atomic unsigned head;
   _Alignas(128) _Atomic unsigned tail;

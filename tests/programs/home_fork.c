@@ -1,5 +1,5 @@
-// Forks while eight threads allocate. Arguments: threads, signal, stdio, exec, or atfork and the path
-// of a library with fork handlers to load first.
+// Forks while eight threads allocate. Arguments: threads, signal, stdio, exec, or atfork and the
+// path of a library with fork handlers to load first.
 //
 // threads, atfork: 300 children, each allocating, freeing inherited blocks and starting a thread.
 // signal: forks inside a signal handler that interrupts malloc. stdio: forks while threads allocate

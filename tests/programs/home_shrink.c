@@ -2,8 +2,8 @@
 // every_second), number of threads that allocate (1).
 //
 // 200 MiB are filled and freed (every_second: half of them). trim: malloc_trim(0) gives back at
-// least 90 % of what is free. idle: so does time, seen by a program that goes on allocating a little
-// now and then; here waiting is what is tested.
+// least 90 % of what is free. idle: so does time, seen by a program that goes on allocating a
+// little now and then; here waiting is what is tested.
 #define _GNU_SOURCE 1
 #include <malloc.h>
 #include <pthread.h>

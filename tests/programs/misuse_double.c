@@ -1,20 +1,22 @@
 // Frees one block twice. Arguments: when (now, later, many, threads, exit), size.
 //
 // now: at once; later: after another block; many: after 20,000 others; threads: first in another
-// thread; exit: both in a thread that then ends. Live blocks of the same size lie around it, so that
-// its memory is not given back between the two.
+// thread; exit: both in a thread that then ends. Live blocks of the same size lie around it, so
+// that its memory is not given back between the two.
 #define _GNU_SOURCE 1
 #include "tests/programs/misuse.h"
 
 static char *neighbours[8];
 
-// Frees of other blocks of the same size between the two.
+// Frees of other blocks of the same size between the two. Every sixteenth other block stays.
 static void free_others(const char *size, unsigned count) {
   char **others = malloc(count * sizeof *others);
   for (unsigned i = 0; i < count; i++) others[i] = misuse_block(size);
-  char *p = misuse_block(size);
+  char *p = others[count / 2];
   free(p);
-  for (unsigned i = 0; i < count; i++) free(others[i]);
+  for (unsigned i = 0; i < count; i++) {
+    if (i != count / 2 && i % 16 != 7) free(others[i]);
+  }
   free(p);
 }
 
@@ -31,7 +33,7 @@ int main(int argc, char **argv) {
   if (strcmp(when, "now") == 0) {
     free_twice(misuse_block(size));
   } else if (strcmp(when, "later") == 0) {
-    free_others(size, 1);
+    free_others(size, 2);
   } else if (strcmp(when, "many") == 0) {
     free_others(size, misuse_size(size) > 10000 ? 20 : 20000);
   } else if (strcmp(when, "threads") == 0) {

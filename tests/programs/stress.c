@@ -1,8 +1,8 @@
 // Threads that allocate, resize, free and hand blocks to each other, every byte checked.
 //
 // Arguments: seed, calls per thread (100,000), threads (8), generations (4). A generation is a set
-// of threads that ends before the next begins; blocks outlive it in the mailboxes. The seed of a run
-// is printed; the same seed makes the same calls, though threads meet differently.
+// of threads that ends before the next begins; blocks outlive it in the mailboxes. The seed of a
+// run is printed; the same seed makes the same calls, though threads meet differently.
 #define _GNU_SOURCE 1
 #include <malloc.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// Prints what the allocator tells of itself while 30 MB are live. Argument: info (malloc_info's XML,
-// on standard output), stats (malloc_stats, on standard error).
+// Prints what the allocator tells of itself while 30 MB are live. Argument: info (malloc_info's
+// XML, on standard output), stats (malloc_stats, on standard error).
 #define _GNU_SOURCE 1
 #include <malloc.h>
 #include <stdio.h>

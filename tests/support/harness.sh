@@ -1,8 +1,8 @@
 # Sourced by the test scripts: finds the library, the command and the programs, runs programs under
 # a profile, and counts checks.
 #
-# HAKOZUNA_LIB, HAKOZUNA_CLI and HAKOZUNA_PROGRAMS may be set by hand; otherwise env.sh derives them.
-# HAKOZUNA_TEST_PROFILES narrows the profiles. $work is a folder that disappears at the end.
+# HAKOZUNA_LIB, HAKOZUNA_CLI and HAKOZUNA_PROGRAMS may be set by hand; otherwise env.sh derives
+# them. HAKOZUNA_TEST_PROFILES narrows the profiles. $work is a folder that disappears at the end.
 
 set -u -o pipefail
 support=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -73,7 +73,8 @@ run() {
   ran="$profile: $*"
   # The braces swallow the shell's own word on a program that dies of a signal.
   {
-    timeout -k 5 "${seconds:-120}" env "${settings[@]}" "$@" > "$work/out" 2> "$work/err" < /dev/null
+    timeout -k 5 "${seconds:-120}" env "${settings[@]}" "$@" \
+      < /dev/null > "$work/out" 2> "$work/err"
   } 2> /dev/null
   status=$?
   [ $status -ne 124 ] || echo "timed out after ${seconds:-120} s" >> "$work/err"

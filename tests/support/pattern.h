@@ -26,8 +26,8 @@ static inline void pattern_fill(void *p, size_t bytes, unsigned tag) {
   for (size_t i = pattern_tail(bytes); i < bytes; i++) at[i] = pattern_byte(tag, i);
 }
 
-// The offset of the first byte among the first `kept` that differs from what pattern_fill(p, filled,
-// tag) wrote, or `kept` when all of them are intact.
+// The offset of the first byte among the first `kept` that differs from what
+// pattern_fill(p, filled, tag) wrote, or `kept` when all of them are intact.
 static inline size_t pattern_intact(const void *p, size_t filled, size_t kept, unsigned tag) {
   const uint8_t *at = (const uint8_t *)p;
   size_t step = pattern_step(filled);

@@ -154,6 +154,8 @@ static struct random_state seeded(void) {
   return random_start(seed);
 }
 
+static uint64_t may_stay_committed;
+
 static void give_everything(void) {
   for (size_t i = 0; i < LIVE; i++)
     if (live[i] != NULL) random_give(i);
@@ -162,7 +164,7 @@ static void give_everything(void) {
   const struct hz_arena_totals now = totals();
   assert_int_equal(now.run_bytes, 0);
   assert_int_equal(now.dirty_bytes, 0);
-  assert_int_equal(now.committed_bytes, 0);
+  assert_true(now.committed_bytes <= may_stay_committed);
 }
 
 static void random_work_never_lets_two_runs_overlap(void **state) {
@@ -484,6 +486,8 @@ static void work_with_the_nth_failing(enum fake_call call, uint64_t n, uint64_t 
   }
   const bool failed = fake_os_failed(call);
   fake_os_fail_nth(call, 0);
+  // A segment that could not leave stays, clean, until it is used again.
+  if (call == FAKE_DECOMMIT) may_stay_committed = HZ_SEGMENT_BYTES;
   give_everything();
   // All of the arena is there for the next one.
   for (int i = 0; i < SEGMENTS; i++) assert_non_null(take(64, 16));

@@ -266,7 +266,7 @@ static void block_that_keeps_growing_is_never_copied(void **state) {
     assert_non_null(p);
     assert_intact(p, bytes, bytes, i);
   }
-  assert_int_equal(hz_large_usable(record_of(p)), 160 * HZ_MIB);
+  assert_true(hz_large_usable(record_of(p)) >= 160 * HZ_MIB);
   assert_true(hz_counter_read(HZ_COUNT_large_moves) >= 4);
 }
 
