@@ -4,7 +4,7 @@
 # Variables that a caller may set:
 #   HAKOZUNA_LIB        the preload library, absolute; default: what Bazel built; empty: none
 #   HAKOZUNA_CLI        the command, asked for the names of the profiles; default: what Bazel built
-#   HAKOZUNA_PROFILES   names of profiles, separated by blanks, in place of the script's choice
+#   HZ_BENCH_PROFILES   names of profiles, separated by blanks, in place of the script's choice
 #   HAKOZUNA_BENCH_BIN  a folder with the compiled spawn, pair and remote; default: they are compiled
 #   HAKOZUNA_CHOOSE     the compiled choose/choose.c; default: what Bazel built
 #   CC                  the compiler, default gcc
@@ -15,7 +15,7 @@ bench_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root_folder=$(dirname "$bench_folder")
 library=${HAKOZUNA_LIB-$root_folder/bazel-bin/libhakozuna.so}
 command_line=${HAKOZUNA_CLI:-$root_folder/bazel-bin/hakozuna}
-profiles_wanted=${HAKOZUNA_PROFILES:-}
+profiles_wanted=${HZ_BENCH_PROFILES:-}
 bin=${HAKOZUNA_BENCH_BIN:-}
 choose=${HAKOZUNA_CHOOSE:-$root_folder/bazel-bin/bench/choose/choose}
 unset LD_PRELOAD "${!HAKOZUNA_@}"
@@ -56,7 +56,7 @@ our_profiles() { # all | defaults
       awk -F'\t' -v which="$1" 'which == "all" || !seen[$2]++ { print $1 }'
   else
     fail "no command at $command_line to ask for the profiles; build it (./hakozuna build) or set" \
-      "HAKOZUNA_PROFILES"
+      "HZ_BENCH_PROFILES"
   fi
 }
 

@@ -7,7 +7,7 @@
 # -n: rounds (default 5). -x: multiplies the steps of each lane (default 1). -g: glibc's allocator
 # too, which needs ten times the time and 5 GiB in some lanes. -o: ours alone, without the peers.
 # LANE: names of the table below, or a part of them ("t2_"); default: all of them. Of ours the
-# default profile of each line runs, or HAKOZUNA_PROFILES="hz3 hz3-r90"; further variables: common.sh.
+# default profile of each line runs, or HZ_BENCH_PROFILES="hz3 hz3-r90"; further variables: common.sh.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 

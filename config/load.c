@@ -179,8 +179,9 @@ static const struct {
 static const char *const other_variables[] = {"HAKOZUNA_CONFIG", "HAKOZUNA_OPTIONS"};
 
 // For the scripts of tests/ and bench/, whose programs inherit them. Known, but never suggested.
-static const char *const script_variables[] = {"HAKOZUNA_LIB", "HAKOZUNA_CLI", "HAKOZUNA_PROGRAMS",
-                                               "HAKOZUNA_TEST_PROFILES", "HAKOZUNA_BENCH_BIN"};
+static const char *const script_variables[] = {"HAKOZUNA_LIB",       "HAKOZUNA_CLI",
+                                               "HAKOZUNA_PROGRAMS",  "HAKOZUNA_TEST_PROFILES",
+                                               "HAKOZUNA_BENCH_BIN", "HAKOZUNA_CHOOSE"};
 
 static char *trim(char *text) {
   while (*text == ' ' || *text == '\t') text++;

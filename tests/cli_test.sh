@@ -290,15 +290,17 @@ LISTENER
 # Ctrl-Z stops the tool with the program, fg continues both, Ctrl-C arrives once.
 test_job_control() {
   cat > counter.py <<'COUNTER'
-import signal, sys
+import os, signal, sys
 heard = []
+def say(text):  # print would refuse to be interrupted by itself
+    os.write(1, text.encode() + b"\n")
 def hear(number, _):
     heard.append(number)
-    print("heard", len(heard), flush=True)
+    say(f"heard {len(heard)}")
 signal.signal(signal.SIGINT, hear)
-signal.signal(signal.SIGCONT, lambda *_: print("continued", flush=True))
+signal.signal(signal.SIGCONT, lambda *_: say("continued"))
 signal.signal(signal.SIGQUIT, lambda *_: sys.exit(40 + len(heard)))
-print("ready", flush=True)
+say("ready")
 while True:
     signal.pause()
 COUNTER

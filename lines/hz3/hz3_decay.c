@@ -2,7 +2,6 @@
 // the arena, idle slabs to the kernel.
 #include "lines/hz3/hz3_model.h"
 
-#include "core/counter.h"
 #include "core/misuse.h"
 #include "core/tick.h"
 
@@ -84,6 +83,5 @@ bool hz3_reclaim(void) {
 // keep_bytes is the padding that glibc keeps at the top of its heap: there is no such top here.
 bool hz3_trim(size_t keep_bytes) {
   (void)keep_bytes;
-  hz_count(HZ_COUNT_trims, 1);
   return hz3_reclaim();
 }

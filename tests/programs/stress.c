@@ -66,7 +66,7 @@ static struct block *make(struct random_state *random) {
     }
     break;
   case 1:
-    block = aligned_alloc(align, bytes);
+    block = memalign(align, bytes);
     CHECK(((uintptr_t)block & (align - 1)) == 0, "%p is not aligned to %zu", (void *)block, align);
     break;
   default:
