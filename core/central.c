@@ -13,6 +13,8 @@
 #include "core/misuse.h"
 #include "core/os.h"
 
+static_assert(HZ_HOMES == 64, "a set of homes is one word");
+
 static struct central {
   struct hz_lock lock;
   uint64_t free_blocks;
@@ -110,12 +112,12 @@ bool hz_central_has(unsigned class_id, unsigned home) {
   return __atomic_load_n(&central[class_id].homes[home], __ATOMIC_RELAXED) != NULL;
 }
 
-unsigned hz_central_other_home(unsigned class_id, unsigned home) {
-  for (unsigned i = 1; i < HZ_HOMES; i++) {
-    const unsigned other = (home + i) % HZ_HOMES;
-    if (hz_central_has(class_id, other)) return other;
+unsigned hz_central_find_home(unsigned class_id, uint64_t homes) {
+  for (; homes != 0; homes &= homes - 1) {
+    const unsigned home = (unsigned)__builtin_ctzll(homes);
+    if (hz_central_has(class_id, home)) return home;
   }
-  return home;
+  return HZ_HOMES;
 }
 
 void hz_central_move(struct hz_run *run, unsigned home) {

@@ -34,9 +34,9 @@ uint32_t hz_central_take(unsigned class_id, unsigned home, void **out, uint32_t 
 // Whether a home seems to have free blocks. Without the lock: a hint.
 bool hz_central_has(unsigned class_id, unsigned home);
 
-// The next home after `home` that seems to have free blocks; `home` itself: none. Without the lock:
-// a hint.
-unsigned hz_central_other_home(unsigned class_id, unsigned home);
+// The first of some homes (a bit each) that seems to have free blocks; HZ_HOMES: none. Without the
+// lock: a hint.
+unsigned hz_central_find_home(unsigned class_id, uint64_t homes);
 
 // Moves a run to another home.
 void hz_central_move(struct hz_run *run, unsigned home);

@@ -13,7 +13,7 @@
   X(remote_frees, "blocks", "blocks handed back to the thread group that owns them")               \
   X(remote_batches, "packets", "packets that carried those blocks")                                \
   X(collected, "packets", "packets that their owners took in")                                     \
-  X(stolen, "packets", "packets taken in by another owner because theirs was idle")                \
+  X(stolen, "packets", "packets left to an owner that had ended, taken in by another")             \
   X(runs_carved, "runs", "runs of slabs cut into blocks")                                          \
   X(runs_returned, "runs", "runs whose blocks were all free and that went back to the arena")      \
   X(run_blocks, "calls", "blocks of 64 KiB to 4 MiB taken from the arena (cache misses)")          \

@@ -13,7 +13,7 @@
 // Threads without a heap (after their exit callback, or out of memory) exchange single blocks with
 // the runs, and so do all when hz3.verify asks for exact checks.
 //
-//   malloc:  magazine -> own stash -> own depot -> own runs -> what others left idle -> new run
+//   malloc:  magazine -> own stash -> own depot -> own runs -> what ended threads left -> new run
 //   free:    own shard's: magazine -> depot -> central
 //            another's:   packet -> that shard's stash, or central when nobody lives there
 //

@@ -88,32 +88,45 @@ static struct hz_magazine *take_from_depot(struct hz3_shard *shard, unsigned cla
   return m;
 }
 
-// What waits for shards that do not come for it, before a fresh run is cut.
-static struct hz_magazine *take_from_others(struct hz3_heap *heap, unsigned class_id) {
-  struct hz3_shard *own = &hz3_shards[heap->shard];
-  for (unsigned i = 1; i < hz3_options.shards; i++) {
-    struct hz3_shard *other = &hz3_shards[(heap->shard + i) % hz3_options.shards];
+// Shards in which no thread lives: a bit each.
+static uint64_t dead_shards(void) {
+  uint64_t dead = 0;
+  for (unsigned s = 0; s < hz3_options.shards; s++)
+    if (atomic_load_explicit(&hz3_shards[s].live, memory_order_relaxed) == 0)
+      dead |= UINT64_C(1) << s;
+  return dead;
+}
+
+// What was left to shards in which no thread lives any more, before a fresh run is cut.
+static struct hz_magazine *take_from_dead(unsigned shard, unsigned class_id) {
+  struct hz3_shard *own = &hz3_shards[shard];
+  for (uint64_t dead = dead_shards(); dead != 0; dead &= dead - 1) {
+    struct hz3_shard *other = &hz3_shards[__builtin_ctzll(dead)];
     struct hz_magazine *m = take_packets(other, own, class_id, HZ_COUNT_stolen);
-    if (m == NULL && atomic_load_explicit(&other->live, memory_order_relaxed) == 0)
-      m = take_from_depot(other, class_id);
+    if (m == NULL) m = take_from_depot(other, class_id);
     if (m != NULL) return m;
   }
   return NULL;
 }
 
-// Blocks from existing runs: our own, else another shard's, whose run then becomes ours.
-static uint32_t take_from_runs(unsigned shard, unsigned class_id, void **out, uint32_t want) {
+// Blocks from our own runs.
+static uint32_t take_own(unsigned shard, unsigned class_id, void **out, uint32_t want) {
+  struct hz_run *last;
+  return hz_central_take(class_id, shard, out, want, &last);
+}
+
+// Blocks from a run of one of these shards. The run becomes ours: who lives there would find its own
+// blocks foreign, so a living shard is asked only when there is no other memory.
+static uint32_t take_over(uint64_t shards, unsigned shard, unsigned class_id, void **out,
+                          uint32_t want) {
+  const unsigned other = hz_central_find_home(class_id, shards);
   struct hz_run *run;
-  const uint32_t got = hz_central_take(class_id, shard, out, want, &run);
-  if (got != 0) return got;
-  const unsigned other = hz_central_other_home(class_id, shard);
-  if (other == shard) return 0;
-  const uint32_t taken = hz_central_take(class_id, other, out, want, &run);
-  if (taken == 0) return 0;
+  const uint32_t got = other < HZ_HOMES ? hz_central_take(class_id, other, out, want, &run) : 0;
+  if (got == 0) return 0;
   // One of its blocks is in our hands, so the run cannot vanish under us.
   hz_central_move(run, shard);
   hz3_tags_write(run, hz3_tag(shard, class_id));
-  return taken;
+  return got;
 }
 
 static uint32_t carve(unsigned shard, unsigned class_id, void **out, uint32_t want) {
@@ -130,13 +143,14 @@ static uint32_t carve(unsigned shard, unsigned class_id, void **out, uint32_t wa
 
 // Up to `want` blocks into out, from anywhere; 0: no memory.
 static uint32_t take_blocks(unsigned shard, unsigned class_id, void **out, uint32_t want) {
-  uint32_t got = take_from_runs(shard, class_id, out, want);
-  if (got == 0 && hz3_adopt_orphans()) got = take_from_runs(shard, class_id, out, want);
+  uint32_t got = take_own(shard, class_id, out, want);
+  if (got == 0 && hz3_adopt_orphans()) got = take_own(shard, class_id, out, want);
+  if (got == 0) got = take_over(dead_shards(), shard, class_id, out, want);
   if (got == 0) got = carve(shard, class_id, out, want);
   // The kernel gives nothing more: everything that lies in caches comes down, then once again.
   if (hz_unlikely(got == 0)) {
     hz3_reclaim();
-    got = take_from_runs(shard, class_id, out, want);
+    got = take_over(UINT64_MAX, shard, class_id, out, want);
     if (got == 0) got = carve(shard, class_id, out, want);
   }
   return got;
@@ -163,8 +177,8 @@ HZ_SLOW void *hz3_refill(struct hz3_heap *heap, unsigned class_id) {
   hz_count(HZ_COUNT_refills, 1);
   struct hz_magazine *m = take_packets(shard, shard, class_id, HZ_COUNT_collected);
   if (m == NULL) m = take_from_depot(shard, class_id);
-  // Others' packets only when our own runs are used up too.
-  if (m == NULL && !hz_central_has(class_id, heap->shard)) m = take_from_others(heap, class_id);
+  if (m == NULL && !hz_central_has(class_id, heap->shard))
+    m = take_from_dead(heap->shard, class_id);
   if (m == NULL) return refill_from_runs(heap, class_id);
   struct hz_magazine *empty = heap->loaded[class_id];
   if (empty != NULL) hz3_keep_empty(heap, class_id, empty);

@@ -214,8 +214,16 @@ static size_t fake_address_limit(void) {
 
 // ---- The test's side ---------------------------------------------------------------------------
 
+static void lock_for_fork(void) {
+  pthread_mutex_lock(&mutex);
+}
+static void unlock_after_fork(void) {
+  pthread_mutex_unlock(&mutex);
+}
+
 void fake_os_install(void) {
   real = hz_os;
+  CHECK(pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork) == 0, "no handlers");
   fake_os_clock(1000);
   hz_os = (struct hz_os){
       .reserve = fake_reserve,

@@ -61,7 +61,8 @@ static uint32_t take_all(struct hz_run *run, unsigned class_id, void **out, uint
   uint32_t got = hz_central_take_new(run, out, hz_min(step, all));
   while (got < all) {
     struct hz_run *from = NULL;
-    const uint32_t more = hz_central_take(class_id, HOME, out + got, hz_min(step, all - got), &from);
+    const uint32_t more =
+        hz_central_take(class_id, HOME, out + got, hz_min(step, all - got), &from);
     assert_true(more > 0);
     assert_ptr_equal(from, run);
     got += more;
@@ -245,18 +246,19 @@ static void blocks_come_from_the_home_that_is_asked(void **state) {
   assert_ptr_equal(from, run);
 }
 
-static void other_homes_are_found_in_a_circle(void **state) {
+static void homes_with_free_blocks_are_found_in_a_set(void **state) {
   (void)state;
   start();
   void *out[1];
-  assert_int_equal(hz_central_other_home(8, 10), 10); // none
+  assert_int_equal(hz_central_find_home(8, UINT64_MAX), HZ_HOMES);
   hz_central_take_new(carve(8, 10), out, 1);
-  assert_int_equal(hz_central_other_home(8, 10), 10); // none but its own
-  hz_central_take_new(carve(8, 2), out, 1);
-  assert_int_equal(hz_central_other_home(8, 10), 2);
-  assert_int_equal(hz_central_other_home(8, 2), 10);
-  assert_int_equal(hz_central_other_home(8, HZ_HOMES - 1), 2);
-  assert_int_equal(hz_central_other_home(9, 10), 10);
+  assert_int_equal(hz_central_find_home(8, UINT64_MAX), 10);
+  assert_int_equal(hz_central_find_home(8, ~(UINT64_C(1) << 10)), HZ_HOMES);
+  hz_central_take_new(carve(8, 63), out, 1);
+  assert_int_equal(hz_central_find_home(8, UINT64_MAX), 10);
+  assert_int_equal(hz_central_find_home(8, UINT64_C(1) << 63), 63);
+  assert_int_equal(hz_central_find_home(8, 0), HZ_HOMES);
+  assert_int_equal(hz_central_find_home(9, UINT64_MAX), HZ_HOMES);
 }
 
 static void run_moves_with_its_free_blocks(void **state) {
@@ -292,10 +294,8 @@ static void purge_takes_only_pages_that_free_blocks_alone_touch(void **state) {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
       void *p = block_at(run, i);
-      if (i % 16 == 5 || i * 3 < count || i == count - 1)
-        kept++;
-      else
-        give(c, &p, 1);
+      if (i % 16 == 5 || i * 3 < count || i == count - 1) kept++;
+      else give(c, &p, 1);
     }
     hz_central_purge(c);
     for (uint32_t i = 0; i < count; i++) {
@@ -381,7 +381,8 @@ static void random_work_keeps_the_books(void **state) {
     if (held[i].p != NULL) {
       struct hz_run *run = hz_run_of(held[i].p);
       assert_int_equal(*(uint32_t *)held[i].p, i);
-      if (random_next(&random) % 8 == 0) hz_central_move(run, (unsigned)random_between(&random, 0, 3));
+      if (random_next(&random) % 8 == 0)
+        hz_central_move(run, (unsigned)random_between(&random, 0, 3));
       hz_central_release(give(held[i].class_id, &held[i].p, 1));
       held[i].p = NULL;
     } else {
@@ -426,7 +427,7 @@ int main(void) {
       cmocka_unit_test(what_is_no_block_of_the_class_is_refused),
       cmocka_unit_test(bad_block_among_good_ones_stops_none_of_them),
       cmocka_unit_test(blocks_come_from_the_home_that_is_asked),
-      cmocka_unit_test(other_homes_are_found_in_a_circle),
+      cmocka_unit_test(homes_with_free_blocks_are_found_in_a_set),
       cmocka_unit_test(run_moves_with_its_free_blocks),
       cmocka_unit_test(purge_takes_only_pages_that_free_blocks_alone_touch),
       cmocka_unit_test(purge_gives_back_every_whole_free_page),

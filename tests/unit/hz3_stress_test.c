@@ -4,20 +4,6 @@
 // TEST_SEED repeats a run as far as the scheduler allows; STRESS_STEPS sets the steps per thread.
 #include "tests/unit/hz3_machine.h"
 
-#include "core/os.h"
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-#else
-enum { SANITIZED = 0 };
-#endif
-
 enum {
   THREADS = 6,
   OWN = 150,       // blocks that a thread keeps to itself

@@ -19,6 +19,17 @@
 
 #include "tests/support/check.h"
 
+// Sanitizers make memory accesses some ten times slower.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { SANITIZED = 1 };
+#elif !defined(__has_feature)
+enum { SANITIZED = 0 };
+#elif __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 static inline bool isolated_case(const struct CMUnitTest *test) {
   fflush(NULL);
   const pid_t child = fork();
