@@ -40,7 +40,12 @@ static const struct hz_setting fast[] = {
 };
 static const struct hz_setting r50[] = {{"hz3", "packet_blocks", 64}, END};
 static const struct hz_setting r90[] = {
-    {"hz3", "packet_blocks", 16}, {"hz3", "stash_bytes", HZ_MIB}, END};
+    {"hz3", "magazine_blocks", 128},
+    {"hz3", "refill_blocks", 64},
+    {"hz3", "packet_blocks", 128},
+    {"hz3", "stash_bytes", 8 * HZ_MIB},
+    END,
+};
 static const struct hz_setting lowmem[] = {
     {"hz3", "magazine_blocks", 16},
     {"hz3", "magazine_bytes", 32 * HZ_KIB},
@@ -55,6 +60,7 @@ static const struct hz_setting lowmem[] = {
     END,
 };
 
+// What each gives is measured by bench/traits.sh.
 static const struct hz_profile profiles[] = {
     {"hz3", "for programs whose threads free what they allocate",
      "Few instructions per call; memory of a few hundred KiB per busy size class stays at hand.",
@@ -62,9 +68,9 @@ static const struct hz_profile profiles[] = {
     {"hz3-fast", "for single-threaded work with large swings",
      "Magazines four times as large and slow purging: fewest slow paths, most idle memory.", fast},
     {"hz3-r50", "for about half of the frees by other threads",
-     "Larger packets to more owners at once: fewer hand-overs, more memory under way.", r50},
+     "Packets twice as large: half the hand-overs between threads, more memory under way.", r50},
     {"hz3-r90", "for most frees by other threads",
-     "Small packets: blocks return while they are warm, at more hand-overs.", r90},
+     "Packets four times as large: fewest hand-overs of this line, most memory under way.", r90},
     {"hz3-lowmem", "for small containers",
      "Small caches, early purging: the lowest memory of this line, more slow paths.", lowmem},
 };

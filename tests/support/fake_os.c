@@ -29,9 +29,7 @@ static _Atomic uint64_t clock_ms;
 static void (*interrupt)(enum fake_call, void *, size_t);
 static __thread bool interrupted;
 
-static struct {
-  uint64_t calls, fail_at, fail_from;
-} plan[FAKE_CALL_KINDS];
+static struct { uint64_t calls, fail_at, fail_from; } plan[FAKE_CALL_KINDS];
 
 // ---- The map of pages (under the mutex) --------------------------------------------------------
 
@@ -111,8 +109,8 @@ static bool commit_room(size_t bytes) {
 
 static void *fake_reserve(size_t bytes, size_t align) {
   CHECK(hz_is_pow2(align) && align >= hz_page_bytes, "fake_os: reserve aligned to %zu", align);
-  void *p = begin(FAKE_RESERVE, NULL, bytes) && address_room(bytes) ? real.reserve(bytes, align)
-                                                                    : NULL;
+  void *p =
+      begin(FAKE_RESERVE, NULL, bytes) && address_room(bytes) ? real.reserve(bytes, align) : NULL;
   if (p == NULL) return end_with(NULL);
   CHECK((uintptr_t)p % align == 0, "the kernel's half: reserve of %zu bytes is not aligned", bytes);
   mark(p, bytes, PAGE_RESERVED);

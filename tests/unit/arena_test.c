@@ -122,10 +122,8 @@ static void random_resize(struct random_state *random, size_t i) {
     return;
   }
   assert_int_equal(live[i]->slabs, slabs);
-  if (slabs > old)
-    claim_slabs(live[i], old, slabs, (uint16_t)(i + 1));
-  else
-    claim_slabs(live[i], slabs, old, 0);
+  if (slabs > old) claim_slabs(live[i], old, slabs, (uint16_t)(i + 1));
+  else claim_slabs(live[i], slabs, old, 0);
   touch(live[i]);
 }
 
@@ -138,14 +136,10 @@ static void random_purge(struct random_state *random) {
 static void random_step(struct random_state *random) {
   const size_t i = random_between(random, 0, LIVE - 1);
   const unsigned what = (unsigned)random_between(random, 0, 15);
-  if (what == 0)
-    random_purge(random);
-  else if (live[i] == NULL)
-    random_take(random, i);
-  else if (what < 5)
-    random_resize(random, i);
-  else
-    random_give(i);
+  if (what == 0) random_purge(random);
+  else if (live[i] == NULL) random_take(random, i);
+  else if (what < 5) random_resize(random, i);
+  else random_give(i);
 }
 
 static struct random_state seeded(void) {

@@ -129,10 +129,11 @@ struct block {
 // Mostly small, some of every kind.
 static inline size_t random_size(struct random_state *random) {
   const size_t kind = random_between(random, 0, 63);
-  return random_between(random, 0, kind == 0   ? 6 * HZ_MIB
-                                   : kind < 5  ? 128 * HZ_KIB
-                                   : kind < 16 ? 16 * HZ_KIB
-                                               : HZ_KIB);
+  return random_between(random, 0,
+                        kind == 0   ? 6 * HZ_MIB
+                        : kind < 5  ? 128 * HZ_KIB
+                        : kind < 16 ? 16 * HZ_KIB
+                                    : HZ_KIB);
 }
 
 static inline void block_fill(struct block *block, size_t bytes, unsigned tag) {

@@ -6,10 +6,12 @@
 
 enum {
   THREADS = 6,
-  OWN = 150,       // blocks that a thread keeps to itself
-  EXCHANGE = 512,  // places through which blocks change hands
-  EPOCH = 500,     // steps between two rare things
-  DEFAULT_STEPS = SANITIZED ? 3000 : HZ_DEBUG ? 12000 : 40000,
+  OWN = 150,      // blocks that a thread keeps to itself
+  EXCHANGE = 512, // places through which blocks change hands
+  EPOCH = 500,    // steps between two rare things
+  DEFAULT_STEPS = SANITIZED  ? 3000
+                  : HZ_DEBUG ? 12000
+                             : 40000,
 };
 
 // A block in a place belongs to whoever swaps it out.
@@ -27,8 +29,7 @@ static void hand_over(struct random_state *random) {
   struct block *mine = take(sizeof *mine), new = {0};
   CHECK(mine != NULL && block_take(&new, random), "no memory");
   *mine = new;
-  struct block *theirs =
-      atomic_exchange(&exchange[random_between(random, 0, EXCHANGE - 1)], mine);
+  struct block *theirs = atomic_exchange(&exchange[random_between(random, 0, EXCHANGE - 1)], mine);
   if (theirs == NULL) return;
   block_give(theirs);
   give(theirs);
@@ -48,9 +49,15 @@ static void *come_and_go(void *seed) {
 static void rare_thing(struct random_state *random) {
   uint64_t seed = random_next(random);
   switch (random_between(random, 0, 3)) {
-  case 0: hz3_line.trim(0); break;
-  case 1: in_thread(come_and_go, &seed); break;
-  default: fake_os_clock_add(random_between(random, 1, 400)); break; // idle memory leaves
+  case 0:
+    hz3_line.trim(0);
+    break;
+  case 1:
+    in_thread(come_and_go, &seed);
+    break;
+  default:
+    fake_os_clock_add(random_between(random, 1, 400));
+    break; // idle memory leaves
   }
 }
 

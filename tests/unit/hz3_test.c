@@ -490,7 +490,7 @@ static void packets_that_their_owner_does_not_fetch_go_to_the_runs(void **state)
   end_owner(owner);
 }
 
-static void idle_packets_and_depots_serve_before_new_runs(void **state) {
+static void what_ended_threads_left_serves_before_new_runs(void **state) {
   (void)state;
   line_start();
   const unsigned class_id = class_of_bytes();
@@ -499,11 +499,28 @@ static void idle_packets_and_depots_serve_before_new_runs(void **state) {
   start_owner(&owner, &many);
   give_blocks(0, many);
   hz3_heap_flush(hz3_heap_get());
-  const uint64_t carved = count(HZ_COUNT_runs_carved);
   assert_true(stash_length(1, class_id) > 0);
+  end_owner(owner);
+  const uint64_t carved = count(HZ_COUNT_runs_carved);
   take_blocks(many);
   assert_true(count(HZ_COUNT_stolen) > 0);
   assert_int_equal(count(HZ_COUNT_runs_carved), carved);
+  give_blocks(0, many);
+}
+
+static void packets_of_a_living_owner_are_left_to_it(void **state) {
+  (void)state;
+  line_start();
+  const unsigned class_id = class_of_bytes();
+  unsigned many = 512;
+  pthread_t owner;
+  start_owner(&owner, &many);
+  give_blocks(0, many);
+  hz3_heap_flush(hz3_heap_get());
+  const unsigned waiting = stash_length(1, class_id);
+  take_blocks(many);
+  assert_int_equal(stash_length(1, class_id), waiting);
+  assert_int_equal(count(HZ_COUNT_stolen), 0);
   give_blocks(0, many);
   end_owner(owner);
 }
@@ -963,7 +980,8 @@ int main(void) {
       cmocka_unit_test(stash_beyond_its_budget_serves_all),
       cmocka_unit_test(blocks_of_an_ended_thread_go_to_the_runs),
       cmocka_unit_test(packets_that_their_owner_does_not_fetch_go_to_the_runs),
-      cmocka_unit_test(idle_packets_and_depots_serve_before_new_runs),
+      cmocka_unit_test(what_ended_threads_left_serves_before_new_runs),
+      cmocka_unit_test(packets_of_a_living_owner_are_left_to_it),
       cmocka_unit_test(trim_gives_everything_back_under_every_profile),
       cmocka_unit_test(every_option_works_at_both_ends_of_its_range),
       cmocka_unit_test(trim_says_whether_it_gave_something_back),

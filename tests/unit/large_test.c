@@ -43,9 +43,7 @@ static void assert_sound(void) {
   if (broken != NULL) fail_msg("%s", broken);
 }
 
-static struct {
-  uint64_t bytes, blocks, cached;
-} now;
+static struct { uint64_t bytes, blocks, cached; } now;
 
 static void read_totals(void) {
   hz_large_read(&now.bytes, &now.blocks, &now.cached);
@@ -213,7 +211,7 @@ static void block_grows_and_shrinks_where_it_is(void **state) {
   char *p = take(5 * HZ_MIB);
   pattern_fill(p, 5 * HZ_MIB, 3);
   struct hz_large *large = record_of(p);
-  assert_ptr_equal(hz_large_resize(large, 7 * HZ_MIB), p); // inside its segments
+  assert_ptr_equal(hz_large_resize(large, 7 * HZ_MIB), p);  // inside its segments
   assert_ptr_equal(hz_large_resize(large, 30 * HZ_MIB), p); // into the next ones
   assert_int_equal(hz_large_usable(large), 30 * HZ_MIB);
   for (size_t i = 5 * HZ_MIB; i < 30 * HZ_MIB; i += 1000) assert_int_equal(p[i], 0);

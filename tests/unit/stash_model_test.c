@@ -176,7 +176,8 @@ static bool take_step(struct stash_state *s, unsigned i) {
     s->head = 0;
     s->takers[i].pc = s->takers[i].list != 0 ? TAKE_WALK : TAKE_LOOK;
     return true;
-  default: return walk_step(s, i);
+  default:
+    return walk_step(s, i);
   }
 }
 
@@ -279,10 +280,10 @@ static void taking_one_packet_at_a_time_would_be_noticed(void **unused) {
 enum { LOCKERS = 3, LOCKS_EACH = 2, SPINS_EACH = 1, AWAITED = 1 };
 
 enum locker_pc {
-  LOCK_FAST,  // compare and swap 0 -> mark
-  SPIN_LOOK,  // the spins of hz_lock_wait
+  LOCK_FAST, // compare and swap 0 -> mark
+  SPIN_LOOK, // the spins of hz_lock_wait
   SPIN_SWAP,
-  WAIT_LOOK,  // its loop: try as awaited,
+  WAIT_LOOK, // its loop: try as awaited,
   WAIT_SWAP,
   WAIT_HELD,  // read the word,
   WAIT_MARK,  // mark it as awaited,
@@ -337,8 +338,12 @@ static void wait(struct lock_state *s, unsigned i) {
   const uint8_t as_awaited = woken_is_not_awaited ? 0 : AWAITED;
   uint8_t *const pc = &s->lockers[i].pc, *const saw = &s->lockers[i].saw;
   switch (*pc) {
-  case WAIT_LOOK: *pc = s->word == 0 ? WAIT_SWAP : WAIT_HELD; return;
-  case WAIT_SWAP: swap_in(s, i, mark_of(i) | as_awaited, WAIT_HELD); return;
+  case WAIT_LOOK:
+    *pc = s->word == 0 ? WAIT_SWAP : WAIT_HELD;
+    return;
+  case WAIT_SWAP:
+    swap_in(s, i, mark_of(i) | as_awaited, WAIT_HELD);
+    return;
   case WAIT_HELD:
     *saw = s->word;
     *pc = s->word == 0 ? WAIT_LOOK : (s->word & AWAITED) != 0 ? WAIT_SLEEP : WAIT_MARK;

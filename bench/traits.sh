@@ -1,0 +1,47 @@
+#!/bin/bash
+# What each profile gives, as counts of the library's own report: a row that changes nothing
+# measurable is one too many.
+#
+#   bench/traits.sh
+#
+# Prints a line per profile: name, what was counted, its figure, hz3's figure, the factor that must
+# be reached at least, ok or over. Exit 1: a trait does not show. Counts, not times: a noisy machine
+# changes them little; memory has a wide margin.
+set -euo pipefail
+source "$(dirname "$0")/common.sh"
+use_programs
+
+# count PROFILE EXPRESSION ARGUMENT...: runs `remote` and evaluates an expression over the report and
+# heap_kib, the peak of resident memory.
+count() {
+  local profile=$1 expression=$2 report heap
+  shift 2
+  report=$(mktemp)
+  heap=$(env HAKOZUNA_PROFILE="$profile" HAKOZUNA_STATS="json:$report" LD_PRELOAD="$library" \
+    "$bin/remote" "$@" | sed -n 's/.*heap_kib=\([0-9]*\).*/\1/p')
+  python3 -c '
+import json, sys
+report = json.load(open(sys.argv[1]))
+names = {k: v["value"] for kind in ("counters", "gauges") for k, v in report[kind].items()}
+names["heap_kib"] = int(sys.argv[3])
+print(eval(sys.argv[2], {}, names))' "$report" "$expression" "$heap"
+  rm -f "$report"
+}
+
+verdict=0
+# trait PROFILE TEXT EXPRESSION FACTOR ARGUMENT...: hz3's figure is FACTOR times as large, or more.
+trait() {
+  local profile=$1 text=$2 expression=$3 factor=$4 ours base word=ok
+  shift 4
+  ours=$(count "$profile" "$expression" "$@")
+  base=$(count hz3 "$expression" "$@")
+  awk -v a="$ours" -v b="$base" -v f="$factor" 'BEGIN { exit !(b >= a * f) }' || word=over verdict=1
+  printf '%-11s %-38s %9d  hz3 %9d  at least %s times less  %s\n' \
+    "$profile" "$text" "$ours" "$base" "$factor" "$word"
+}
+
+trait hz3-fast 'slow paths, local work' 'refills + overflows' 2 1 8000000 4000 16 4096 0 4096 0
+trait hz3-r50 'packets, half of the frees remote' 'remote_batches' 1.5 4 500000 400 16 1024 50 4096 0
+trait hz3-r90 'packets, most frees remote' 'remote_batches' 2.5 4 500000 400 16 1024 90 4096 0
+trait hz3-lowmem 'KiB resident, 16 threads' 'heap_kib' 1.5 16 1000000 400 16 2048 90 65536 0
+exit $verdict
