@@ -614,6 +614,19 @@ bool hz_arena_start(size_t reserve_bytes) {
   return true;
 }
 
+bool hz_arena_concede(void) {
+  hz_lock(&arena.lock);
+  const bool concede = arena.reserved;
+  if (concede) {
+    arena.reserved = false;
+    for (size_t i = 0; i < arena.top; i++)
+      if (kind_of(i) == KIND_NONE) abandon_segments(i, 1);
+    abandon_segments(arena.top, arena.segment_count - arena.top);
+  }
+  hz_unlock(&arena.lock);
+  return concede;
+}
+
 void *hz_arena_base(void) {
   return (void *)hz_arena.base;
 }

@@ -2,8 +2,9 @@
 #ifndef HZ_DISPATCH_FORK_H
 #define HZ_DISPATCH_FORK_H
 
-// Registers the handlers, once, from the constructor: early ones run late before a fork, so that
-// those of other libraries may still allocate before ours. A child counts and reports as itself.
+// Registers the handlers, once, from the constructor, which the linker's -z initfirst puts before
+// all others: handlers registered first run last before a fork, when no other library's handler
+// waits any more for a thread that allocates. A child counts and reports as itself.
 void hz_fork_start(void);
 
 #endif

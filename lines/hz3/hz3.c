@@ -27,7 +27,7 @@ static HZ_SLOW void *alloc_above(size_t align, size_t bytes, bool zeroed) {
   bool zero = false;
   void *p = take_above(align, bytes, &zero);
   // When the kernel has no more, what lies in caches may do.
-  if (hz_unlikely(p == NULL) && bytes <= PTRDIFF_MAX && hz3_reclaim())
+  if (hz_unlikely(p == NULL) && bytes <= PTRDIFF_MAX && hz3_last_resort())
     p = take_above(align, bytes, &zero);
   if (hz_unlikely(p == NULL)) return hz_no_memory();
   if (zeroed && !zero) memset(p, 0, bytes);

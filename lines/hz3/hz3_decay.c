@@ -80,6 +80,11 @@ bool hz3_reclaim(void) {
   return bytes + hz_purge_all() != 0;
 }
 
+bool hz3_last_resort(void) {
+  const bool conceded = hz_arena_concede();
+  return hz3_reclaim() || conceded;
+}
+
 // keep_bytes is the padding that glibc keeps at the top of its heap: there is no such top here.
 bool hz3_trim(size_t keep_bytes) {
   (void)keep_bytes;

@@ -31,6 +31,14 @@ static void heap_join_shard(struct hz3_heap *heap, unsigned shard) {
   heap->shard = shard;
   heap->tag = hz3_tag(shard, 0);
   atomic_fetch_add_explicit(&hz3_shards[shard].live, 1, memory_order_relaxed);
+  heap->in_shard = true;
+}
+
+static void heap_leave_shard(struct hz3_heap *heap) {
+  if (!heap->in_shard) return; // a fork caught the thread just behind the next line
+  heap->in_shard = false;
+  atomic_signal_fence(memory_order_release);
+  atomic_fetch_sub_explicit(&hz3_shards[heap->shard].live, 1, memory_order_relaxed);
 }
 
 // The heap of a thread that calls us for the first time.
@@ -43,14 +51,14 @@ static HZ_SLOW struct hz3_heap *heap_attach(void) {
   if (!hz_thread_attach(&heap->thread)) {
     hz3_heap = &hz3_empty_heap;
     hz3_heap_flush(heap);
-    atomic_fetch_sub_explicit(&hz3_shards[0].live, 1, memory_order_relaxed);
+    heap_leave_shard(heap);
     hz_meta_give(heap, sizeof *heap);
     return NULL;
   }
   const unsigned shard = heap->thread.slot % (unsigned)hz3_options.shards;
-  if (shard != 0) {
+  if (shard != heap->shard) {
+    heap_leave_shard(heap);
     heap_join_shard(heap, shard);
-    atomic_fetch_sub_explicit(&hz3_shards[0].live, 1, memory_order_relaxed);
   }
   return heap;
 }
@@ -83,8 +91,7 @@ void hz3_heap_flush(struct hz3_heap *heap) {
 }
 
 static void heap_end(struct hz3_heap *heap) {
-  hz3_heap_flush(heap);
-  atomic_fetch_sub_explicit(&hz3_shards[heap->shard].live, 1, memory_order_relaxed);
+  heap_leave_shard(heap);
   hz_thread_detach(&heap->thread);
   hz_meta_give(heap, sizeof *heap);
 }
@@ -96,13 +103,32 @@ static struct hz3_heap *heap_of(struct hz_thread *thread) {
 // What the thread still frees or allocates from here on goes to and comes from the runs, one by one.
 static void on_thread_exit(struct hz_thread *thread) {
   hz3_heap = &hz3_dead_heap;
+  hz3_heap_flush(heap_of(thread));
   heap_end(heap_of(thread));
   hz_count(HZ_COUNT_threads_ended, 1);
+}
+
+// A fork may have caught the orphan's thread between any two stores of a slow path. So a magazine is
+// believed only where top lies inside of it, its record and the spare ones are never used again, and
+// what the thread had in its hands is lost.
+static void salvage(struct hz3_heap *heap) {
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
+    struct hz_magazine *m = heap->loaded[c];
+    if (m == NULL || heap->top[c] < m->slots || heap->top[c] > m->slots + m->capacity) continue;
+    hz3_give_central(c, m->slots + 1, (uint32_t)(heap->top[c] - m->slots));
+  }
+  for (unsigned i = 0; i < hz3_options.stash_slots; i++) {
+    const struct hz3_packet *packet = &heap->packets[i];
+    if (packet->blocks == NULL) continue;
+    hz3_give_central(hz3_tag_class(packet->tag), packet->blocks->slots + 1, packet->blocks->count);
+  }
+  hz_run_cache_flush(&heap->runs);
 }
 
 bool hz3_adopt_orphans(void) {
   bool any = false;
   for (struct hz_thread *t; (t = hz_thread_take_orphan()) != NULL; any = true) {
+    salvage(heap_of(t));
     heap_end(heap_of(t));
     hz_count(HZ_COUNT_adopted, 1);
   }

@@ -53,6 +53,7 @@ struct hz3_heap {
   uint32_t tag; // (shard + 1) << 8: xor with a slab's tag leaves the class if the slab is ours
   // Slow paths of the owner.
   uint32_t shard;
+  bool in_shard; // counted there as living
   uint32_t trims_seen;
   struct hz_thread thread;
   struct hz_magazine *loaded[HZ_CLASS_COUNT]; // what top points into; NULL: the static empty one
@@ -145,6 +146,8 @@ void hz3_slow_path_done(struct hz3_heap *heap);
 // Moves everything that can be reached without other threads' help down to the runs, and every free
 // page to the kernel. False: there was nothing.
 bool hz3_reclaim(void);
+// The kernel has refused: the same, and address space that is held for later goes too.
+bool hz3_last_resort(void);
 // The same for malloc_trim.
 bool hz3_trim(size_t keep_bytes);
 

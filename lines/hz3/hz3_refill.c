@@ -149,7 +149,7 @@ static uint32_t take_blocks(unsigned shard, unsigned class_id, void **out, uint3
   if (got == 0) got = carve(shard, class_id, out, want);
   // The kernel gives nothing more: everything that lies in caches comes down, then once again.
   if (hz_unlikely(got == 0)) {
-    hz3_reclaim();
+    hz3_last_resort();
     got = take_over(UINT64_MAX, shard, class_id, out, want);
     if (got == 0) got = carve(shard, class_id, out, want);
   }

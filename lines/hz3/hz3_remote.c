@@ -49,6 +49,7 @@ void hz3_release_remote(struct hz3_heap *heap, uint32_t tag, void *p) {
   }
   struct hz_magazine *m = slot->blocks;
   m->slots[m->count + 1] = p;
+  atomic_signal_fence(memory_order_release); // a fork must not find a count without its block
   if (++m->count < hz3_limits[class_id].packet) return;
   publish(heap, slot);
   hz3_slow_path_done(heap);

@@ -48,6 +48,9 @@ HZ_SHARED_LINKOPTS = HZ_LINKOPTS + [
     "-Wl,-z,relro",
     # Blocks outlive a dlclose.
     "-Wl,-z,nodelete",
+    # Our constructor before all others: fork handlers registered first run last, when no library
+    # can be waited for any more that holds a lock of its own and allocates.
+    "-Wl,-z,initfirst",
     "-Wl,--gc-sections",
     # The unwinder and the INI parser come along and stay private.
     "-static-libgcc",
