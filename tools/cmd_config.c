@@ -154,10 +154,8 @@ static int cmd_check(int argc, char **argv) {
   struct hz_config config;
   hz_config_load(&input, &config);
   const char *what = config.file[0] ? config.file : "no configuration file";
-  if (config.problems == 0)
-    printf("%s: no problems\n", what);
-  else
-    printf("%s: %u problem%s\n", what, config.problems, config.problems == 1 ? "" : "s");
+  if (config.problems == 0) printf("%s: no problems\n", what);
+  else printf("%s: %u problem%s\n", what, config.problems, config.problems == 1 ? "" : "s");
   return config.problems ? HZ_EXIT_CONFIG : HZ_EXIT_OK;
 }
 

@@ -79,8 +79,7 @@ static void check_library(struct hz_findings *findings) {
   if (strpbrk(path, " :"))
     hz_found(findings, HZ_WRONG, "library", "Move it to a folder without.",
              "its path has a space or a colon, which LD_PRELOAD cannot hold");
-  else if (loadable)
-    check_takeover(path, findings);
+  else if (loadable) check_takeover(path, findings);
 }
 
 enum { PROBLEMS_SHOWN = 10 };
@@ -132,9 +131,7 @@ int hz_cmd_doctor(int argc, char **argv) {
   check_configuration(&findings);
   hz_system_check(&findings);
   if (request.program) hz_program_check(path, HZ_PROGRAM_WHOLE, &findings);
-  if (request.json)
-    hz_findings_print_json(&findings, stdout);
-  else
-    hz_findings_print(&findings, stdout);
+  if (request.json) hz_findings_print_json(&findings, stdout);
+  else hz_findings_print(&findings, stdout);
   return hz_findings_wrong(&findings) ? HZ_EXIT_FOUND : HZ_EXIT_OK;
 }

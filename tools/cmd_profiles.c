@@ -101,8 +101,7 @@ static int name_width(void) {
 static void print_row(const struct hz_line_info *line, const struct hz_profile *profile, bool plain,
                       int width) {
   const struct hz_style *style = hz_style(stdout);
-  if (plain)
-    printf("%s\t%s\t%s\n", profile->name, line->name, profile->summary);
+  if (plain) printf("%s\t%s\t%s\n", profile->name, line->name, profile->summary);
   else
     printf("%s%-*s%s  %-4s  %s\n", style->bold, width, profile->name, style->off, line->name,
            profile->summary);
@@ -111,22 +110,18 @@ static void print_row(const struct hz_line_info *line, const struct hz_profile *
 static void print_all(bool json, bool plain) {
   const struct hz_style *style = hz_style(stdout);
   int width = name_width();
-  if (json)
-    fputs("{\"schema\":1,\"profiles\":[", stdout);
+  if (json) fputs("{\"schema\":1,\"profiles\":[", stdout);
   else if (!plain)
     printf("%s%-*s  %-4s  %s%s\n", style->dim, width, "PROFILE", "LINE", "SUMMARY", style->off);
   for (size_t i = 0; i < hz_line_catalog_count; i++) {
     const struct hz_line_info *line = hz_line_catalog[i];
     for (size_t j = 0; j < line->profile_count; j++) {
       if (json && i + j > 0) putchar(',');
-      if (json)
-        print_json_one(line, &line->profiles[j]);
-      else
-        print_row(line, &line->profiles[j], plain, width);
+      if (json) print_json_one(line, &line->profiles[j]);
+      else print_row(line, &line->profiles[j], plain, width);
     }
   }
-  if (json)
-    fputs("]}\n", stdout);
+  if (json) fputs("]}\n", stdout);
   else if (!plain)
     printf("%s%s is the default. `hakozuna profiles NAME` says what a profile trades.%s\n",
            style->dim, hz_line_catalog[0]->profiles[0].name, style->off);
@@ -147,12 +142,9 @@ int hz_cmd_profiles(int argc, char **argv) {
   }
   struct hz_found_profile found;
   if (!hz_profile_find(request.name, &found)) return HZ_EXIT_CONFIG;
-  if (request.json)
-    print_json_one(found.line, found.profile);
-  else if (request.plain)
-    print_row(found.line, found.profile, true, 0);
-  else
-    print_one(&found);
+  if (request.json) print_json_one(found.line, found.profile);
+  else if (request.plain) print_row(found.line, found.profile, true, 0);
+  else print_one(&found);
   if (request.json) putchar('\n');
   return HZ_EXIT_OK;
 }

@@ -34,8 +34,7 @@ static void check_privileges(const char *path, struct hz_findings *findings) {
              path, user ? "uid" : "gid");
   else if (capabilities)
     hz_found(findings, HZ_WRONG, "privileges", advice, "%s has file capabilities", path);
-  else
-    hz_found(findings, HZ_OK, "privileges", NULL, "none are raised by running it");
+  else hz_found(findings, HZ_OK, "privileges", NULL, "none are raised by running it");
 }
 
 static void check_linkage(const char *path, const struct hz_elf_file *file,
@@ -52,8 +51,7 @@ static void check_linkage(const char *path, const struct hz_elf_file *file,
   else if (access(file->interpreter, X_OK) != 0)
     hz_found(findings, HZ_WRONG, "linkage", "Install the C library that the program was built for.",
              "%s asks for the loader %s, which is not here", path, file->interpreter);
-  else
-    hz_found(findings, HZ_OK, "linkage", NULL, "dynamic, by %s", file->interpreter);
+  else hz_found(findings, HZ_OK, "linkage", NULL, "dynamic, by %s", file->interpreter);
   if (file->go)
     hz_found(findings, HZ_NOTE, "language", "The library serves its C code alone (cgo).",
              "%s is a Go program: Go code has its own heap", path);

@@ -37,10 +37,8 @@ static long status_number(const char *name) {
 }
 
 static void size_text(uint64_t bytes, char *text, size_t room) {
-  if (bytes >= HZ_GIB)
-    hz_format(text, room, "%.1f GiB", (double)bytes / (double)HZ_GIB);
-  else
-    hz_format(text, room, "%.1f MiB", (double)bytes / (double)HZ_MIB);
+  if (bytes >= HZ_GIB) hz_format(text, room, "%.1f GiB", (double)bytes / (double)HZ_GIB);
+  else hz_format(text, room, "%.1f MiB", (double)bytes / (double)HZ_MIB);
 }
 
 static void check_versions(struct hz_findings *findings) {
@@ -73,8 +71,7 @@ static void check_huge_pages(struct hz_findings *findings) {
              "Sparse heaps of any allocator may hold more memory than they use. If RSS matters "
              "more than speed: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
              "transparent ones: %s", modes);
-  else
-    hz_found(findings, HZ_OK, "huge pages", NULL, "transparent ones: %s", modes);
+  else hz_found(findings, HZ_OK, "huge pages", NULL, "transparent ones: %s", modes);
 }
 
 static void check_limit(struct hz_findings *findings, const char *name, int resource,
@@ -83,10 +80,8 @@ static void check_limit(struct hz_findings *findings, const char *name, int reso
   if (getrlimit((__rlimit_resource_t)resource, &limit) != 0) return;
   char text[32];
   size_text(limit.rlim_cur, text, sizeof text);
-  if (limit.rlim_cur == RLIM_INFINITY)
-    hz_found(findings, HZ_OK, name, NULL, "unlimited");
-  else
-    hz_found(findings, HZ_NOTE, name, advice, "limited to %s", text);
+  if (limit.rlim_cur == RLIM_INFINITY) hz_found(findings, HZ_OK, name, NULL, "unlimited");
+  else hz_found(findings, HZ_NOTE, name, advice, "limited to %s", text);
 }
 
 static void check_maps(struct hz_findings *findings) {
@@ -127,17 +122,14 @@ static void check_cgroup(struct hz_findings *findings) {
   uint64_t limit = cgroup_limit();
   char text[32];
   size_text(limit, text, sizeof text);
-  if (limit == UINT64_MAX)
-    hz_found(findings, HZ_OK, "memory limit", NULL, "none by a cgroup");
-  else
-    hz_found(findings, HZ_OK, "memory limit", NULL, "%s by a cgroup", text);
+  if (limit == UINT64_MAX) hz_found(findings, HZ_OK, "memory limit", NULL, "none by a cgroup");
+  else hz_found(findings, HZ_OK, "memory limit", NULL, "%s by a cgroup", text);
 }
 
 static void check_seccomp(struct hz_findings *findings) {
   long mode = status_number("Seccomp");
   if (mode < 0) return;
-  if (mode == 0)
-    hz_found(findings, HZ_OK, "seccomp", NULL, "no filter");
+  if (mode == 0) hz_found(findings, HZ_OK, "seccomp", NULL, "no filter");
   else
     hz_found(findings, HZ_NOTE, "seccomp",
              "After its start the library needs mmap, munmap, mprotect, madvise, mremap, futex, "
@@ -150,8 +142,7 @@ static void check_tracer(struct hz_findings *findings) {
   if (tracer > 0)
     hz_found(findings, HZ_NOTE, "tracer", "It sees every system call and changes all timings.",
              "process %ld traces this one (strace, gdb, ...)", tracer);
-  else
-    hz_found(findings, HZ_OK, "tracer", NULL, "none");
+  else hz_found(findings, HZ_OK, "tracer", NULL, "none");
 }
 
 static void check_preload(struct hz_findings *findings) {
@@ -159,12 +150,10 @@ static void check_preload(struct hz_findings *findings) {
                                "everything else, and keeps what is there.";
   const char *value = getenv("LD_PRELOAD");
   char entry[PATH_MAX], line[PATH_MAX];
-  if (!value || !*value)
-    hz_found(findings, HZ_OK, "LD_PRELOAD", NULL, "not set");
+  if (!value || !*value) hz_found(findings, HZ_OK, "LD_PRELOAD", NULL, "not set");
   else if (hz_preload_allocator(value, entry))
     hz_found(findings, HZ_NOTE, "LD_PRELOAD", advice, "it names an allocator already: %s", entry);
-  else
-    hz_found(findings, HZ_NOTE, "LD_PRELOAD", advice, "it is set already: %s", value);
+  else hz_found(findings, HZ_NOTE, "LD_PRELOAD", advice, "it is set already: %s", value);
   if (read_line("/etc/ld.so.preload", line, sizeof line))
     hz_found(findings, HZ_NOTE, "ld.so.preload",
              "What is named there is loaded into every program, behind LD_PRELOAD.",

@@ -17,10 +17,7 @@ static void *take_above(size_t align, size_t bytes, bool *zero) {
   if (bytes > HZ_RUN_BLOCK_MAX_BYTES || align > HZ_RUN_BLOCK_MAX_BYTES)
     return hz_large_take(bytes, align, zero);
   struct hz3_heap *heap = hz3_heap_get();
-  if (heap == NULL) return hz_run_block_take(NULL, bytes, align, zero);
-  void *p = hz_run_block_take(&heap->runs, bytes, align, zero);
-  hz3_slow_path_done(heap);
-  return p;
+  return hz_run_block_take(heap != NULL ? &heap->runs : NULL, bytes, align, zero);
 }
 
 static HZ_SLOW void *alloc_above(size_t align, size_t bytes, bool zeroed) {
@@ -29,25 +26,27 @@ static HZ_SLOW void *alloc_above(size_t align, size_t bytes, bool zeroed) {
   // When the kernel has no more, what lies in caches may do.
   if (hz_unlikely(p == NULL) && bytes <= PTRDIFF_MAX && hz3_last_resort())
     p = take_above(align, bytes, &zero);
+  hz3_slow_path_done(hz3_heap_get());
   if (hz_unlikely(p == NULL)) return hz_no_memory();
   if (zeroed && !zero) memset(p, 0, bytes);
   return p;
 }
 
 static HZ_SLOW void release_above(void *p) {
+  if (p == NULL) return;
   void *base;
+  struct hz3_heap *heap = hz3_heap_get();
   struct hz_run *run = hz_run_of(p);
   struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
   if (large != NULL) {
     hz_large_give(large, base, p);
   } else if (run != NULL && run->state != HZ_RUN_CLASS) {
-    struct hz3_heap *heap = hz3_heap_get();
     hz_run_block_give(heap != NULL ? &heap->runs : NULL, run, p);
-    if (heap != NULL) hz3_slow_path_done(heap);
-  } else if (p != NULL) {
+  } else {
     const bool inside = hz_slab_of(p) < hz_arena.slab_count;
     hz_misuse(HZ_MISUSE_FOREIGN, p, inside ? "inside the heap, so freed before, perhaps" : NULL);
   }
+  hz3_slow_path_done(heap);
 }
 
 // ---- alloc --------------------------------------------------------------------------------------
@@ -60,8 +59,8 @@ static HZ_SLOW void *refill(unsigned class_id) {
   } else {
     p = hz_magazine_pop(&heap->top[class_id]);
     if (p == NULL) p = hz3_refill(heap, class_id);
-    hz3_slow_path_done(heap);
   }
+  hz3_slow_path_done(heap);
   return hz_likely(p != NULL) ? p : hz_no_memory();
 }
 
@@ -109,8 +108,10 @@ static HZ_SLOW void release_slow(void *p) {
   }
   struct hz3_heap *heap = hz3_heap_get();
   const unsigned class_id = hz3_tag_class(tag);
-  if (heap == NULL || hz3_options.verify) hz3_give_central(class_id, &p, 1);
-  else if (hz3_tag_shard(tag) != heap->shard) hz3_release_remote(heap, tag, p);
+  if (heap == NULL || hz3_options.verify) {
+    hz3_give_central(class_id, &p, 1);
+    hz3_slow_path_done(heap);
+  } else if (hz3_tag_shard(tag) != heap->shard) hz3_release_remote(heap, tag, p);
   else if (!hz_magazine_push(&heap->top[class_id], p)) hz3_overflow(heap, class_id, p);
 }
 

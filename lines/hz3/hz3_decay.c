@@ -51,7 +51,7 @@ static void check_sometimes(void) {
 
 void hz3_slow_path_done(struct hz3_heap *heap) {
   const uint32_t now = atomic_load_explicit(&trims, memory_order_relaxed);
-  if (hz_unlikely(heap->trims_seen != now)) {
+  if (heap != NULL && hz_unlikely(heap->trims_seen != now)) {
     heap->trims_seen = now;
     hz3_heap_flush(heap);
   }

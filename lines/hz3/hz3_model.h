@@ -142,6 +142,7 @@ void hz3_release_remote(struct hz3_heap *heap, uint32_t tag, void *p);
 void hz3_flush_packets(struct hz3_heap *heap);
 
 // hz3_decay.c: memory that nobody needs goes down, and out.
+// heap: NULL for a thread without one.
 void hz3_slow_path_done(struct hz3_heap *heap);
 // Moves everything that can be reached without other threads' help down to the runs, and every free
 // page to the kernel. False: there was nothing.

@@ -203,21 +203,23 @@ static void run_grows_into_free_neighbours_only(void **state) {
   assert_sound();
 }
 
-static void used_slabs_serve_before_untouched_ones(void **state) {
+static void used_slabs_serve_before_those_without_pages(void **state) {
   (void)state;
   start();
-  struct hz_run *keep = take(8, 16), *used = take(4, 16), *wall = take(1, 16);
+  struct hz_run *low = take(4, 16), *wall = take(1, 16), *used = take(4, 16);
+  take(1, 16);
+  hz_arena_give(low);
+  purge_all();
   touch(used);
-  void *base = used->base;
   hz_arena_give(used);
-  struct hz_run *again = take(2, 16);
-  assert_ptr_equal(again->base, base);
-  assert_false(again->zero);
-  struct hz_run *longer = take(3, 16); // does not fit into the two used slabs that are left
-  assert_true(longer->zero);
-  assert_true((char *)longer->base > (char *)wall->base);
+  struct hz_run *run = take(2, 16); // would fit at the lower place too
+  assert_true((char *)run->base > (char *)wall->base);
+  assert_false(run->zero);
   assert_int_equal(totals().dirty_bytes, 2 * HZ_SLAB_BYTES);
-  hz_arena_give(keep);
+  run = take(3, 16); // does not fit into the two used slabs that are left
+  assert_ptr_equal(run, low);
+  assert_true(run->zero && reads_as_zero(run));
+  assert_int_equal(totals().dirty_bytes, 2 * HZ_SLAB_BYTES);
 }
 
 static void zero_is_claimed_only_for_what_reads_as_zero(void **state) {
@@ -752,7 +754,7 @@ int main(void) {
       cmocka_unit_test(random_work_never_lets_two_runs_overlap),
       cmocka_unit_test(list_of_runs_comes_back_whole),
       cmocka_unit_test(run_grows_into_free_neighbours_only),
-      cmocka_unit_test(used_slabs_serve_before_untouched_ones),
+      cmocka_unit_test(used_slabs_serve_before_those_without_pages),
       cmocka_unit_test(zero_is_claimed_only_for_what_reads_as_zero),
       cmocka_unit_test(slabs_are_given_back_only_after_the_idle_time),
       cmocka_unit_test(empty_segment_leaves_whole),

@@ -923,6 +923,18 @@ static void cached_blocks_serve_when_the_kernel_refuses(void **state) {
   check_nothing_lost();
 }
 
+static void magazine_that_waits_for_blocks_survives_the_emptying_of_all_others(void **state) {
+  (void)state;
+  line_start();
+  const unsigned class_id = class_of_bytes();
+  take_blocks(1); // the tables have their pages, the first segment too
+  fake_os_fail_from(FAKE_COMMIT, 1);
+  while (take(BYTES) != NULL) continue; // the last call emptied every cache and found nothing
+  const struct hz_magazine *loaded = hz3_heap_get()->loaded[class_id];
+  for (int i = 0; i < 100; i++)
+    assert_ptr_not_equal(hz_magazine_new(hz3_limits[class_id].capacity), loaded);
+}
+
 static void *need_a_heap(void *unused) {
   (void)unused;
   // No record for a heap, nor for a magazine: single blocks, from the runs and back.
@@ -1000,6 +1012,7 @@ int main(void) {
       cmocka_unit_test(strict_overcommit_refuses_and_recovers),
       cmocka_unit_test(address_limit_refuses_and_recovers),
       cmocka_unit_test(cached_blocks_serve_when_the_kernel_refuses),
+      cmocka_unit_test(magazine_that_waits_for_blocks_survives_the_emptying_of_all_others),
       cmocka_unit_test(thread_that_cannot_have_a_heap_is_served_from_the_runs),
       cmocka_unit_test(line_without_its_table_does_not_start),
   };
