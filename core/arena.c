@@ -28,6 +28,7 @@ struct hz_segment {
   uint64_t free, dirty;                       // a bit per slab
   uint64_t dirty_since_ms;
   uint64_t purging; // slabs held back while their pages are being given back
+  void *purger;     // by this thread (its thread pointer), the latest if by several
   uint32_t index;
   int8_t bucket; // -1: nothing free
   bool queued;
@@ -39,7 +40,7 @@ struct hz_arena_range hz_arena;
 
 static struct {
   struct hz_lock lock;
-  bool reserved; // the whole range is ours; otherwise segments are claimed one by one
+  _Atomic bool reserved; // the whole range is ours; otherwise segments are claimed one by one
   size_t segment_count;
   size_t first_free; // no free segment below
   size_t top;        // none in use from here on
@@ -193,29 +194,40 @@ static bool claim_segments(size_t index, size_t count) {
   return arena.reserved || hz_os.claim(segment_base(index), count << HZ_SEGMENT_SHIFT);
 }
 
+// Takes the memory of segments, and the address space too where it is not reserved as a whole.
+// Without the lock: the segments are still marked as taken. *still_reserved: their addresses are
+// ours yet; if the reservation has ended once the lock is taken again, they must be abandoned too.
+// False: the kernel keeps them as they are.
+static bool release_segments(size_t index, size_t count, bool *still_reserved) {
+  const size_t bytes = count << HZ_SEGMENT_SHIFT;
+  *still_reserved = arena.reserved;
+  return *still_reserved ? hz_os.decommit(segment_base(index), bytes)
+                         : hz_os.abandon(segment_base(index), bytes);
+}
+
 static void abandon_segments(size_t index, size_t count) {
   if (!arena.reserved) hz_os.abandon(segment_base(index), count << HZ_SEGMENT_SHIFT);
 }
 
 // The first of `count` free segments in a row at or after `from`; segment_count: none.
-static size_t find_segments(size_t from, size_t count, size_t align_segments) {
-  size_t start = hz_align_up(from, align_segments);
+static size_t find_segments(size_t from, size_t count) {
+  size_t start = from;
   for (size_t i = start; start + count <= arena.segment_count;) {
     if (i == start + count || i >= arena.top) return start;
-    if (kind_of(i) != KIND_NONE) i = start = hz_align_up(i + 1, align_segments);
+    if (kind_of(i) != KIND_NONE) i = start = i + 1;
     else i++;
   }
   return arena.segment_count;
 }
 
 // Free segments that are now ours, not committed, kind not yet set; segment_count: none.
-static size_t take_segments_locked(size_t count, size_t align_segments) {
+static size_t take_segments_locked(size_t count) {
   while (arena.first_free < arena.top && kind_of(arena.first_free) != KIND_NONE) arena.first_free++;
   size_t index = arena.first_free;
   // A claim fails where somebody else has mapped something, or because the limit is reached: growing
   // steps get past the one and end soon in the other.
   for (size_t step = count;; step *= 2) {
-    index = find_segments(index, count, align_segments);
+    index = find_segments(index, count);
     if (index >= arena.segment_count || !tables_commit(index + count)) return arena.segment_count;
     if (claim_segments(index, count)) return index;
     index += step;
@@ -233,7 +245,7 @@ static struct hz_segment *segment_record(void) {
 static struct hz_segment *segment_open(void) {
   struct hz_segment *s = segment_record();
   if (s == NULL) return NULL;
-  const size_t index = take_segments_locked(1, 1);
+  const size_t index = take_segments_locked(1);
   if (index >= arena.segment_count || !hz_os.commit(segment_base(index), HZ_SEGMENT_BYTES)) {
     if (index < arena.segment_count) abandon_segments(index, 1);
     s->next = arena.spare;
@@ -375,7 +387,7 @@ void *hz_arena_take_segments(size_t count, size_t align, void *record) {
   const size_t slack = align_segments == 1 ? 0 : align_segments;
   void *base = NULL;
   hz_lock(&arena.lock);
-  const size_t index = take_segments_locked(count + slack, 1);
+  const size_t index = take_segments_locked(count + slack);
   if (index < arena.segment_count) {
     const uintptr_t at = hz_align_up((uintptr_t)segment_base(index), hz_max(align, 1));
     const size_t first = (at - hz_arena.base) >> HZ_SEGMENT_SHIFT;
@@ -399,7 +411,7 @@ bool hz_arena_extend_segments(void *base, size_t old_count, size_t new_count) {
   const size_t from = segment_index(base) + old_count, count = new_count - old_count;
   hz_lock(&arena.lock);
   bool done = from + count <= arena.segment_count && tables_commit(from + count) &&
-              find_segments(from, count, 1) == from && claim_segments(from, count);
+              find_segments(from, count) == from && claim_segments(from, count);
   if (done) {
     for (size_t i = from; i < from + count; i++) set_kind(i, 1, KIND_LARGE_REST);
     arena.large_segments += count;
@@ -410,14 +422,14 @@ bool hz_arena_extend_segments(void *base, size_t old_count, size_t new_count) {
 
 void hz_arena_give_segments(void *base, size_t count, bool lost) {
   const size_t index = segment_index(base);
-  // Outside the lock: the segments are still marked as taken.
-  const bool gone = lost || (arena.reserved ? hz_os.decommit(base, count << HZ_SEGMENT_SHIFT)
-                                            : hz_os.abandon(base, count << HZ_SEGMENT_SHIFT));
+  bool reserved = false;
+  const bool gone = lost || release_segments(index, count, &reserved);
   // No map count left for the split: the pages go, the address space stays ours and committed.
   const bool clean = gone || hz_os.purge(base, count << HZ_SEGMENT_SHIFT);
   if (!gone) hz_count(HZ_COUNT_os_failures, 1);
   const bool reusable = !lost && clean && (gone || arena.reserved);
   hz_lock(&arena.lock);
+  if (gone && reserved) abandon_segments(index, count);
   for (size_t i = index; i < index + count; i++) set_kind(i, 1, reusable ? KIND_NONE : KIND_LOST);
   arena.large_segments -= count;
   hz_unlock(&arena.lock);
@@ -443,29 +455,44 @@ static void segment_close(struct hz_segment *s, enum segment_kind kind) {
   arena.spare = s;
 }
 
-// A segment with nothing in it leaves whole: one call, and its commit charge goes too. Returns the
-// slabs given back.
-static unsigned retire_locked(struct hz_segment *s) {
+// What one purge may still do and has done.
+struct purge_work {
+  unsigned budget; // in calls that give back up to 256 KiB
+  unsigned calls;
+  uint64_t slabs;
+};
+
+// A call that gives much back takes long: the kernel frees page by page.
+static void work_spend(struct purge_work *work, unsigned slabs) {
+  const unsigned cost = 1 + slabs / 4;
+  work->budget -= cost < work->budget ? cost : work->budget;
+  work->calls++;
+}
+
+// A segment with nothing in it leaves whole: one call, and its commit charge goes too.
+static void retire_locked(struct hz_segment *s, struct purge_work *work) {
   const unsigned dirty = (unsigned)__builtin_popcountll(s->dirty);
+  work_spend(work, dirty);
   bucket_remove(s);
   s->free = 0;
+  s->purger = __builtin_thread_pointer();
   s->purging = ~UINT64_C(0);
   set_dirty(s, 0);
   hz_unlock(&arena.lock);
-  void *base = segment_base(s->index);
-  const bool gone = arena.reserved ? hz_os.decommit(base, HZ_SEGMENT_BYTES)
-                                   : hz_os.abandon(base, HZ_SEGMENT_BYTES);
-  const bool clean = gone || hz_os.purge(base, HZ_SEGMENT_BYTES);
+  bool reserved;
+  const bool gone = release_segments(s->index, 1, &reserved);
+  const bool clean = gone || hz_os.purge(segment_base(s->index), HZ_SEGMENT_BYTES);
   hz_lock(&arena.lock);
   s->purging = 0;
   if (gone) {
+    if (reserved) abandon_segments(s->index, 1);
     segment_close(s, KIND_NONE);
   } else { // the map count is used up: keep the segment
     s->free = ~UINT64_C(0);
     if (!clean) set_dirty(s, ~UINT64_C(0));
     bucket_update(s);
   }
-  return clean ? dirty : 0;
+  if (clean) work->slabs += dirty;
 }
 
 // The slabs of the first range of set bits.
@@ -475,70 +502,69 @@ static uint64_t first_range(uint64_t bits) {
   return ones(tail == 0 ? 64 : (unsigned)__builtin_ctzll(tail)) << first;
 }
 
-// Gives the pages of `bits` back, range by range, in at most *calls calls. Returns what the kernel
+// Gives the pages of `bits` back, range by range, as far as the budget goes. Returns what the kernel
 // took. Without the lock.
-static uint64_t purge_ranges(const struct hz_segment *s, uint64_t bits, unsigned *calls) {
+static uint64_t purge_ranges(const struct hz_segment *s, uint64_t bits, struct purge_work *work) {
   char *base = segment_base(s->index);
   uint64_t done = 0;
-  for (; bits != 0 && *calls != 0; --*calls) {
+  while (bits != 0 && work->budget != 0) {
     const uint64_t range = first_range(bits);
+    const unsigned slabs = (unsigned)__builtin_popcountll(range);
     bits &= ~range;
-    if (hz_os.purge(base + ((size_t)__builtin_ctzll(range) << HZ_SLAB_SHIFT),
-                    (size_t)__builtin_popcountll(range) << HZ_SLAB_SHIFT))
-      done |= range;
+    work_spend(work, slabs);
+    if (!hz_os.purge(base + ((size_t)__builtin_ctzll(range) << HZ_SLAB_SHIFT),
+                     (size_t)slabs << HZ_SLAB_SHIFT))
+      continue;
+    done |= range;
+    work->slabs += slabs;
   }
   return done;
 }
 
-// The dirty slabs of one segment that is in use. Returns the slabs given back.
-static unsigned purge_locked(struct hz_segment *s, unsigned *calls) {
+// The dirty slabs of one segment that is in use.
+static void purge_locked(struct hz_segment *s, struct purge_work *work) {
   const uint64_t bits = s->dirty, since_ms = s->dirty_since_ms;
+  s->purger = __builtin_thread_pointer();
   s->purging |= bits; // nobody may take them meanwhile
   s->free &= ~bits;
   set_dirty(s, 0);
   bucket_update(s);
   hz_unlock(&arena.lock);
-  const uint64_t done = purge_ranges(s, bits, calls);
+  const uint64_t done = purge_ranges(s, bits, work);
   hz_lock(&arena.lock);
   s->purging &= ~bits;
   s->free |= bits;
-  // Locked memory waits for another turn; what the calls did not suffice for is next.
+  // Locked memory waits for another turn; what the budget did not suffice for is next.
   if (done != bits) set_dirty(s, s->dirty | (bits & ~done));
-  if (done != bits && *calls == 0) purge_return(s, since_ms);
+  if (done != bits && work->budget == 0) purge_return(s, since_ms);
   bucket_update(s);
-  return (unsigned)__builtin_popcountll(done);
 }
 
 size_t hz_arena_purge(uint64_t now_ms, uint64_t idle_ms, unsigned max_calls, bool *more) {
-  uint64_t slabs = 0;
-  unsigned calls = max_calls;
+  struct purge_work work = {.budget = max_calls};
   hz_lock(&arena.lock);
   // A segment whose pages the kernel will not take comes back to the queue: once round is enough.
-  for (uint64_t n = arena.segments_in_use; n > 0 && calls > 0; n--) {
+  for (uint64_t n = arena.segments_in_use; n > 0 && work.budget > 0; n--) {
     struct hz_segment *s = arena.purge_oldest;
     if (s == NULL || s->dirty_since_ms + idle_ms > now_ms) break;
-    if (s->free == ~UINT64_C(0)) {
-      slabs += retire_locked(s);
-      calls--;
-    } else {
-      slabs += purge_locked(s, &calls);
-    }
+    if (s->free == ~UINT64_C(0)) retire_locked(s, &work);
+    else purge_locked(s, &work);
   }
   const struct hz_segment *next = arena.purge_oldest;
-  *more = next != NULL && (calls == 0 || next->dirty_since_ms + idle_ms <= now_ms);
+  *more = next != NULL && (work.budget == 0 || next->dirty_since_ms + idle_ms <= now_ms);
   hz_unlock(&arena.lock);
-  if (calls == max_calls) return 0;
-  hz_count(HZ_COUNT_purged, slabs << HZ_SLAB_SHIFT);
-  hz_count(HZ_COUNT_purge_calls, max_calls - calls);
-  return slabs << HZ_SLAB_SHIFT;
+  if (work.calls == 0) return 0;
+  hz_count(HZ_COUNT_purged, work.slabs << HZ_SLAB_SHIFT);
+  hz_count(HZ_COUNT_purge_calls, work.calls);
+  return work.slabs << HZ_SLAB_SHIFT;
 }
 
 // The thread that was giving these slabs back does not exist in the child. Whether its system call
-// came before the fork is unknown; committing again is right in both cases.
+// came before the fork is unknown; committing again is right in both cases, but for a segment whose
+// addresses may be somebody else's by now.
 static void finish_purge_in_child(struct hz_segment *s) {
-  void *base = segment_base(s->index);
-  if (!hz_os.commit(base, HZ_SEGMENT_BYTES) &&
-      !(hz_os.claim(base, HZ_SEGMENT_BYTES) && hz_os.commit(base, HZ_SEGMENT_BYTES))) {
+  const bool gone = !arena.reserved && s->purging == ~UINT64_C(0);
+  if (gone || !hz_os.commit(segment_base(s->index), HZ_SEGMENT_BYTES)) {
     if (s->purging == ~UINT64_C(0)) segment_close(s, KIND_LOST);
     return;
   }
@@ -552,7 +578,8 @@ void hz_arena_fork_child(void) {
   for (size_t i = 0; i < arena.top; i++) {
     if (kind_of(i) != KIND_LINE) continue;
     struct hz_segment *s = arena.record[i];
-    if (s->purging != 0) finish_purge_in_child(s);
+    // A handler that forks out of our own system call returns to it.
+    if (s->purging != 0 && s->purger != __builtin_thread_pointer()) finish_purge_in_child(s);
   }
 }
 
@@ -614,7 +641,15 @@ bool hz_arena_start(size_t reserve_bytes) {
   return true;
 }
 
+// A limit below what is reserved shows in this: not even a page can be mapped.
+static bool address_space_is_used_up(void) {
+  void *probe = hz_os.reserve(hz_page_bytes, hz_page_bytes);
+  if (probe != NULL) hz_os.abandon(probe, hz_page_bytes);
+  return probe == NULL;
+}
+
 bool hz_arena_concede(void) {
+  if (!arena.reserved || !address_space_is_used_up()) return false;
   hz_lock(&arena.lock);
   const bool concede = arena.reserved;
   if (concede) {

@@ -102,8 +102,9 @@ void hz_arena_give_segments(void *base, size_t count, bool lost);
 // The record of the large block whose segments hold p, and the block's base; NULL: none.
 void *hz_arena_large_of(const void *p, void **base);
 
-// Gives dirty slabs that have been idle for idle_ms back to the kernel, at most max_calls system
-// calls. Returns the bytes given back; *more: something due is left.
+// Gives dirty slabs that have been idle for idle_ms back to the kernel, in at most max_calls system
+// calls, fewer if these give back much (one counts as one per 256 KiB). Returns the bytes given
+// back; *more: something due is left.
 size_t hz_arena_purge(uint64_t now_ms, uint64_t idle_ms, unsigned max_calls, bool *more);
 
 // In a forked child, before its locks are released: takes up what other threads were doing.

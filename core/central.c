@@ -233,19 +233,24 @@ static size_t purge_run(const struct hz_run *run, unsigned *calls) {
 }
 
 // The system calls are made under the class's lock, because the free blocks must stay free
-// meanwhile. All runs, or those that have just become idle.
-static size_t purge_class(unsigned class_id, bool all, unsigned *calls) {
-  struct central *c = &central[class_id];
+// meanwhile.
+static size_t purge_listed(struct central *c, bool all, bool tick, unsigned *calls) {
   size_t purged = 0;
-  hz_lock(&c->lock);
   for (unsigned h = 0; h < HZ_HOMES; h++)
     for (struct hz_run *run = c->homes[h]; run != NULL; run = run->next) {
-      if (run->idle_ticks < HZ_IDLE_TICKS) run->idle_ticks++;
+      if (tick && run->idle_ticks < HZ_IDLE_TICKS) run->idle_ticks++;
       const bool due = run->idle_ticks == HZ_IDLE_TICKS && *calls != 0;
       if (all || due) purged += purge_run(run, calls);
       // Done until it is used again, unless the calls ran out on the way.
       if (due && *calls != 0) run->idle_ticks = HZ_IDLE_TICKS + 1;
     }
+  return purged;
+}
+
+static size_t purge_class(unsigned class_id, bool all, bool tick, unsigned *calls) {
+  struct central *c = &central[class_id];
+  hz_lock(&c->lock);
+  const size_t purged = purge_listed(c, all, tick, calls);
   hz_unlock(&c->lock);
   if (purged != 0) hz_count(HZ_COUNT_purged, purged);
   return purged;
@@ -253,11 +258,11 @@ static size_t purge_class(unsigned class_id, bool all, unsigned *calls) {
 
 size_t hz_central_purge(unsigned class_id) {
   unsigned calls = UINT_MAX;
-  return purge_class(class_id, true, &calls);
+  return purge_class(class_id, true, false, &calls);
 }
 
-size_t hz_central_decay(unsigned class_id, unsigned *calls) {
-  return purge_class(class_id, false, calls);
+size_t hz_central_decay(unsigned class_id, bool tick, unsigned *calls) {
+  return purge_class(class_id, false, tick, calls);
 }
 
 uint64_t hz_central_free_bytes(unsigned class_id) {

@@ -54,10 +54,10 @@ void hz_central_release(struct hz_run *list);
 // Gives back the pages inside runs that hold free blocks only, for malloc_trim. Returns bytes.
 size_t hz_central_purge(unsigned class_id);
 
-// One tick passes: runs from which nothing was taken and to which nothing was given for
-// HZ_IDLE_TICKS ticks give the pages back that only free blocks touch, once. *calls: system calls
-// that may still be made; counted down. Returns bytes.
-size_t hz_central_decay(unsigned class_id, unsigned *calls);
+// Runs from which nothing was taken and to which nothing was given for HZ_IDLE_TICKS ticks give the
+// pages back that only free blocks touch, once. tick: one has passed. *calls: system calls that may
+// still be made; counted down to 0 when they do not suffice. Returns bytes.
+size_t hz_central_decay(unsigned class_id, bool tick, unsigned *calls);
 
 // Blocks of a class that are free here, in bytes.
 uint64_t hz_central_free_bytes(unsigned class_id);

@@ -1,7 +1,7 @@
 // Counters of slow paths: always kept, never touched by a hot path.
 //
 // One row per counter: name, unit, meaning. The report, the JSON names and the README's table come
-// from this list. Counts are relaxed atomic adds into one of a few stripes, chosen by thread slot.
+// from this list. Counts are relaxed atomic adds into one of a few stripes, chosen by thread.
 #ifndef HZ_CORE_COUNTER_H
 #define HZ_CORE_COUNTER_H
 

@@ -19,6 +19,7 @@ struct hz_large {
   uint64_t freed_ms;
   _Atomic uint8_t state;
   bool moved; // to the kernel, pages committed behind moved ones are another mapping
+  bool stays; // the kernel has refused to move it
 };
 
 size_t hz_large_cache_bytes = 64 * HZ_MIB;
@@ -153,7 +154,10 @@ static bool move(struct hz_large *block, size_t segments, size_t wanted) {
   if (left == NULL) return false;
   void *to = hz_arena_take_segments(segments, HZ_SEGMENT_BYTES, block);
   if (to == NULL || !hz_os.move(block->base, block->committed, to, wanted)) {
-    if (to != NULL) hz_arena_give_segments(to, segments, false);
+    // Before Linux 6.17 a refusal may have unmapped the target: ours again if it can be claimed. If
+    // not, it is still ours or already a stranger's, and nobody may map over it.
+    if (to != NULL) hz_arena_give_segments(to, segments, !hz_os.claim(to, wanted));
+    block->stays = to != NULL;
     hz_meta_give(left, sizeof *left);
     return false;
   }
@@ -182,7 +186,7 @@ static bool grow_in_place(struct hz_large *block, size_t wanted) {
 static bool grow(struct hz_large *block, size_t wanted) {
   const size_t segments = segments_for(wanted), roomy = segments << HZ_SEGMENT_SHIFT;
   if (!block->moved && grow_in_place(block, wanted)) return true;
-  return move(block, segments, roomy) || (roomy != wanted && move(block, segments, wanted)) ||
+  return (!block->stays && move(block, segments, roomy)) ||
          (block->moved && grow_in_place(block, wanted));
 }
 

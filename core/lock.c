@@ -21,6 +21,7 @@ static struct lock_group {
   size_t count, stride;
 } groups[LOCK_GROUPS];
 static size_t group_count;
+static unsigned fork_depth; // forks inside of the fork that holds the locks
 
 static void relax(void) {
 #if defined(__x86_64__)
@@ -75,12 +76,23 @@ static struct hz_lock *lock_at(const struct lock_group *group, size_t i) {
   return (struct hz_lock *)((char *)group->first + i * group->stride);
 }
 
+static bool held_by_us(const struct hz_lock *lock) {
+  const uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
+  const void *owner = atomic_load_explicit(&lock->owner, memory_order_relaxed);
+  return (word & ~(uint32_t)HZ_LOCK_AWAITED) == hz_lock_mark() &&
+         (owner == NULL || owner == __builtin_thread_pointer());
+}
+
 void hz_locks_before_fork(void) {
+  // A signal handler that forks while this thread is between its own fork's handlers.
+  if (hz_lock_passes()) {
+    fork_depth++;
+    return;
+  }
   for (size_t g = 0; g < group_count; g++)
     for (size_t i = 0; i < groups[g].count; i++) {
       struct hz_lock *lock = lock_at(&groups[g], i);
-      const uint32_t word = atomic_load_explicit(&lock->word, memory_order_relaxed);
-      if ((word & ~(uint32_t)HZ_LOCK_AWAITED) == hz_lock_mark()) continue;
+      if (held_by_us(lock)) continue;
       hz_lock(lock);
       lock->taken_for_fork = true;
     }
@@ -88,6 +100,10 @@ void hz_locks_before_fork(void) {
 }
 
 void hz_locks_after_fork(void) {
+  if (fork_depth > 0) {
+    fork_depth--;
+    return;
+  }
   atomic_store_explicit(&hz_lock_fork_thread, NULL, memory_order_relaxed);
   for (size_t g = group_count; g-- > 0;)
     for (size_t i = groups[g].count; i-- > 0;) {

@@ -14,6 +14,7 @@
 struct hz_lock {
   _Atomic uint32_t word; // 0 free, else the owner's mark, | HZ_LOCK_AWAITED when somebody sleeps
   bool taken_for_fork;   // by hz_locks_before_fork, so to be released after it
+  _Atomic(void *) owner; // a moment later: tells threads apart whose marks are the same
 };
 
 enum { HZ_LOCK_AWAITED = 1, HZ_LOCK_HELD = 2 };
@@ -40,10 +41,12 @@ HZ_FAST void hz_lock(struct hz_lock *lock) {
   if (!atomic_compare_exchange_strong_explicit(&lock->word, &expected, hz_lock_mark(),
                                                memory_order_acquire, memory_order_relaxed))
     hz_lock_wait(lock);
+  atomic_store_explicit(&lock->owner, __builtin_thread_pointer(), memory_order_relaxed);
 }
 
 HZ_FAST void hz_unlock(struct hz_lock *lock) {
   if (hz_lock_passes()) return;
+  atomic_store_explicit(&lock->owner, NULL, memory_order_relaxed);
   // Release pairs with the acquire in hz_lock and hz_lock_wait.
   const uint32_t word = atomic_exchange_explicit(&lock->word, 0, memory_order_release);
   if ((word & HZ_LOCK_AWAITED) != 0) hz_lock_wake(lock);

@@ -11,6 +11,7 @@
 
 #include "core/backtrace.h"
 #include "core/counter.h"
+#include "core/lock.h"
 #include "core/log.h"
 
 int hz_misuse_action = HZ_MISUSE_ABORT;
@@ -113,6 +114,8 @@ void *hz_no_memory(void) {
 
 void hz_broken(const char *file, int line, const char *condition) {
   leave_if_dying();
+  // Whatever locks are held: the backtrace, or the program's handler of SIGABRT, may allocate.
+  atomic_store_explicit(&hz_lock_fork_thread, __builtin_thread_pointer(), memory_order_relaxed);
   hz_log(
       "%s:%d: `%s` does not hold, so the heap cannot be trusted and the program is stopped. This "
       "is damage done by the program or a mistake in hakozuna.",

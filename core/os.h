@@ -1,7 +1,7 @@
 // The kernel, as this library uses it: the only file pair that maps, protects or advises memory.
 //
 // A table of calls, so that tests can put a machine in its place on which the n-th commit fails or
-// the clock stands still. Every call keeps errno, may fail (seccomp, limits, strict overcommit),
+// the clock stands still. Every call but the clock keeps errno, may fail (seccomp, limits, strict overcommit),
 // and says so by false or NULL; none is retried here.
 #ifndef HZ_CORE_OS_H
 #define HZ_CORE_OS_H
@@ -24,7 +24,7 @@ struct hz_os {
   // Contents of committed pages are lost; they stay committed and read as zero.
   bool (*purge)(void *at, size_t bytes);
   // Moves the pages of [from, from + from_bytes) to `to` (reserved), where the mapping grows to
-  // to_bytes; `from` is unmapped afterwards. False: nothing has changed.
+  // to_bytes; `from` is unmapped afterwards. False: `from` is untouched, but `to` may be unmapped.
   bool (*move)(void *from, size_t from_bytes, void *to, size_t to_bytes);
   // Fresh zero pages for metadata, anywhere.
   void *(*map)(size_t bytes);

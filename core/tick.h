@@ -5,9 +5,9 @@
 
 #include "core/base.h"
 
-// System calls that one tick may make, and again as many for the line's runs: some 100
-// microseconds, the longest pause of a malloc.
-enum { HZ_TICK_CALLS = 64 };
+// What one tick may spend, and again as much for the line's runs: in system calls that give back up
+// to 256 KiB each. Some hundred microseconds, the longest pause of a malloc.
+enum { HZ_TICK_CALLS = 32 };
 
 // Option purge.idle_ms.
 extern uint64_t hz_purge_idle_ms;
@@ -15,9 +15,18 @@ extern uint64_t hz_purge_idle_ms;
 // Called on every due tick when set (the interval report). Must not allocate.
 extern void (*hz_tick_hook)(uint64_t now_ms);
 
-// If a tick is due: gives idle slabs and large blocks back, within a bound, and returns true: the
-// line then gives back what its caches have not needed since the last time. No lock of ours held.
-bool hz_tick(void);
+enum hz_tick {
+  HZ_TICK_NONE,
+  HZ_TICK_REST,   // a millisecond after work that did not fit: the line goes on with its own, too
+  HZ_TICK_PERIOD, // time has passed: the line gives back what its caches have not needed since
+};
+
+// If it is time: gives idle slabs and large blocks back, within a bound. Returns what the line is to
+// do now. No lock of ours held.
+enum hz_tick hz_tick(void);
+
+// The line could not finish either: HZ_TICK_REST will come.
+void hz_tick_rest(void);
 
 // Gives every free slab and cached large block back at once. Returns bytes.
 size_t hz_purge_all(void);

@@ -52,7 +52,7 @@ static size_t *size_of(void *p) {
   return (size_t *)(void *)((char *)p - HEADER_BYTES);
 }
 
-bool hz_boot_owns(const void *p) {
+static bool owns(const void *p) {
   return (uintptr_t)p - (uintptr_t)buffer < BUFFER_BYTES;
 }
 
@@ -70,7 +70,7 @@ static void *bump(size_t bytes) {
 }
 
 static void unbump(void *p) {
-  if (!hz_boot_owns(p)) return; // NULL, or a block of the loader's own
+  if (!owns(p)) return; // NULL, or a block of the loader's own
   if ((char *)p + *size_of(p) == buffer + used) used = (size_t)((char *)p - HEADER_BYTES - buffer);
 }
 
@@ -98,7 +98,7 @@ static void boot_release(void *p) {
 
 static size_t boot_usable_size(void *p) {
   if (hz_boot()) return hz_active.table.usable_size(p);
-  return hz_boot_owns(p) ? *size_of(p) : 0;
+  return owns(p) ? *size_of(p) : 0;
 }
 
 static void *boot_resize(void *p, size_t bytes) {

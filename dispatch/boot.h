@@ -9,7 +9,4 @@
 // False: the caller is inside the start itself, and its blocks come from the boot buffer.
 bool hz_boot(void);
 
-// True if p lies in the boot buffer. Only the start's own helpers get such blocks, and free them.
-bool hz_boot_owns(const void *p);
-
 #endif

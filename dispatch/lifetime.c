@@ -7,7 +7,6 @@
 #include "config/options.h"
 #include "core/log.h"
 #include "dispatch/boot.h"
-#include "dispatch/fork.h"
 #include "dispatch/start.h"
 #include "dispatch/summary.h"
 
@@ -25,7 +24,6 @@ __attribute__((constructor)) static void begin(void) {
   if (hz_process.line == NULL) return;
   if (hz_common.stats != HZ_STATS_OFF) hz_log_start();
   hz_summary_start_interval();
-  hz_fork_start();
 }
 
 __attribute__((destructor)) static void end(void) {

@@ -18,6 +18,7 @@
 #include "dispatch/aside.h"
 #include "dispatch/boot.h"
 #include "dispatch/exact.h"
+#include "dispatch/fork.h"
 #include "dispatch/registry.h"
 #include "dispatch/rules.h"
 
@@ -126,6 +127,7 @@ void hz_start(void) {
   const struct hz_line *line = hz_line_named(hz_process.config.profile->line);
   if (start_line(line)) {
     publish(line);
+    hz_fork_start();
   } else {
     hz_process.neighbours.aside = HZ_ASIDE_NO_MEMORY;
     step_aside();

@@ -29,7 +29,7 @@ static struct hz_gauges read_gauges(void) {
   X(committed_bytes, "bytes", "of it, usable without another system call")                         \
   X(live_bytes, "bytes", "in blocks that the program or a thread's cache holds")                   \
   X(cached_bytes, "bytes", "of these, in caches, as far as can be read")                           \
-  X(free_bytes, "bytes", "free, with pages that have not been given back")                         \
+  X(free_bytes, "bytes", "free blocks and slabs that were in use, and caches of large ones")       \
   X(large_bytes, "bytes", "in live blocks above 4 MiB")                                            \
   X(large_blocks, "blocks", "how many of those")                                                   \
   X(threads, "threads", "with a heap now")

@@ -38,10 +38,10 @@ struct hz_gauges {
   uint64_t committed_bytes; // of it, usable without another system call
   uint64_t live_bytes;      // in blocks that the program or a thread's cache holds
   uint64_t cached_bytes;    // of these, in caches above the runs, as far as can be read (see line)
-  uint64_t free_bytes;      // free blocks and slabs whose pages have not been given back
-  uint64_t large_bytes;     // in live blocks above 4 MiB
-  uint64_t large_blocks;    // how many
-  uint64_t threads;         // with a heap now
+  uint64_t free_bytes; // in free blocks, used slabs and cached large blocks: at most so much can go
+  uint64_t large_bytes;  // in live blocks above 4 MiB
+  uint64_t large_blocks; // how many
+  uint64_t threads;      // with a heap now
 };
 
 struct hz_line {

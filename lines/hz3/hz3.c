@@ -24,7 +24,7 @@ static HZ_SLOW void *alloc_above(size_t align, size_t bytes, bool zeroed) {
   bool zero = false;
   void *p = take_above(align, bytes, &zero);
   // When the kernel has no more, what lies in caches may do.
-  if (hz_unlikely(p == NULL) && bytes <= PTRDIFF_MAX && hz3_last_resort())
+  if (hz_unlikely(p == NULL) && bytes < hz_arena_bytes() && hz3_last_resort())
     p = take_above(align, bytes, &zero);
   hz3_slow_path_done(hz3_heap_get());
   if (hz_unlikely(p == NULL)) return hz_no_memory();
@@ -154,8 +154,10 @@ static size_t hz3_usable_size(void *p) {
 static void *hz3_resize(void *p, size_t bytes) {
   const uint32_t tag = hz3_tag_of(p);
   if (hz_likely(tag != 0)) {
-    const size_t usable = hz_class_bytes(hz3_tag_class(tag));
-    return bytes <= usable && bytes >= usable / 2 ? p : NULL;
+    const unsigned class_id = hz3_tag_class(tag);
+    const size_t usable = hz_class_bytes(class_id);
+    const bool fits = bytes <= usable && (bytes >= usable / 2 || hz_class_of(bytes) == class_id);
+    return fits ? p : NULL;
   }
   void *base;
   struct hz_run *run = hz_run_of(p);

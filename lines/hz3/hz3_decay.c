@@ -49,18 +49,24 @@ static void check_sometimes(void) {
   if (broken != NULL) hz_broken(__FILE__, __LINE__, broken);
 }
 
+static void decay(bool period) {
+  if (period) {
+    hz3_adopt_orphans();
+    drain(false);
+  }
+  unsigned calls = HZ_TICK_CALLS;
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) hz_central_decay(c, period, &calls);
+  if (calls == 0) hz_tick_rest();
+}
+
 void hz3_slow_path_done(struct hz3_heap *heap) {
   const uint32_t now = atomic_load_explicit(&trims, memory_order_relaxed);
   if (heap != NULL && hz_unlikely(heap->trims_seen != now)) {
     heap->trims_seen = now;
     hz3_heap_flush(heap);
   }
-  if (hz_unlikely(hz_tick())) {
-    hz3_adopt_orphans();
-    drain(false);
-    unsigned calls = HZ_TICK_CALLS;
-    for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) hz_central_decay(c, &calls);
-  }
+  const enum hz_tick tick = hz_tick();
+  if (hz_unlikely(tick != HZ_TICK_NONE)) decay(tick == HZ_TICK_PERIOD);
   if (HZ_DEBUG) check_sometimes();
 }
 

@@ -110,17 +110,22 @@ static void on_thread_exit(struct hz_thread *thread) {
 
 // A fork may have caught the orphan's thread between any two stores of a slow path. So a magazine is
 // believed only where top lies inside of it, its record and the spare ones are never used again, and
-// what the thread had in its hands is lost.
+// what the thread had in its hands is lost. What is given is forgotten first: another fork may catch
+// us here.
 static void salvage(struct hz3_heap *heap) {
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
     struct hz_magazine *m = heap->loaded[c];
+    heap->loaded[c] = NULL;
+    atomic_signal_fence(memory_order_release);
     if (m == NULL || heap->top[c] < m->slots || heap->top[c] > m->slots + m->capacity) continue;
     hz3_give_central(c, m->slots + 1, (uint32_t)(heap->top[c] - m->slots));
   }
   for (unsigned i = 0; i < hz3_options.stash_slots; i++) {
-    const struct hz3_packet *packet = &heap->packets[i];
-    if (packet->blocks == NULL) continue;
-    hz3_give_central(hz3_tag_class(packet->tag), packet->blocks->slots + 1, packet->blocks->count);
+    struct hz3_packet *packet = &heap->packets[i];
+    struct hz_magazine *m = packet->blocks;
+    packet->blocks = NULL;
+    atomic_signal_fence(memory_order_release);
+    if (m != NULL) hz3_give_central(hz3_tag_class(packet->tag), m->slots + 1, m->count);
   }
   hz_run_cache_flush(&heap->runs);
 }

@@ -6,7 +6,6 @@
 #include "lines/hz3/hz3_model.h"
 
 #include "core/counter.h"
-#include "core/misuse.h"
 
 static struct hz3_packet *packet_slot(struct hz3_heap *heap, uint32_t tag) {
   // Classes are dense in the low byte; an odd factor spreads the owners over the table.

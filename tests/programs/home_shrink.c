@@ -1,9 +1,10 @@
-// Memory goes back to the kernel. Arguments: how (trim, idle), mix (small, mixed, large,
-// every_second), number of threads that allocate (1).
+// Memory goes back to the kernel. Arguments: how (trim, idle, idle_large), mix (small, mixed, large,
+// huge, every_second), number of threads that allocate (1).
 //
 // 200 MiB are filled and freed (every_second: half of them). trim: malloc_trim(0) gives back at
 // least 90 % of what is free. idle: so does time, seen by a program that goes on allocating a
-// little now and then; here waiting is what is tested.
+// little now and then; here waiting is what is tested. idle_large: the only calls meanwhile are for
+// blocks larger than all that were freed.
 #define _GNU_SOURCE 1
 #include <malloc.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@ static const struct mix {
     {"small", 64, 512, 1},
     {"mixed", 16, 32768, 1},
     {"large", 100 << 10, 8 << 20, 1},
+    {"huge", 5 << 20, 20 << 20, 1},
     {"every_second", 20 << 10, 20 << 10, 2},
 };
 
@@ -93,10 +95,14 @@ static void allocate_a_little(void) {
   for (int i = 0; i < 4096; i++) free(few[i]);
 }
 
-static void wait_until_given_back(size_t full, size_t freed) {
+static void allocate_large(void) {
+  free(opaque(malloc((size_t)300 << 20)));
+}
+
+static void wait_until_given_back(size_t full, size_t freed, void (*meanwhile)(void)) {
   for (int i = 0; i < WAITS && memory_resident() + freed / 10 * 9 > full; i++) {
     sleep_ms(WAIT_MS);
-    allocate_a_little();
+    meanwhile();
   }
   require_given_back("idle time", full, freed);
 }
@@ -105,11 +111,11 @@ static const struct mix *mix_named(const char *name) {
   for (size_t i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
     if (strcmp(mixes[i].name, name) == 0) return &mixes[i];
   }
-  FAIL("mix '%s' is not one of small, mixed, large, every_second", name);
+  FAIL("mix '%s' is not one of small, mixed, large, huge, every_second", name);
 }
 
 int main(int argc, char **argv) {
-  CHECK(argc == 3 || argc == 4, "usage: home_shrink trim|idle MIX [THREADS]");
+  CHECK(argc == 3 || argc == 4, "usage: home_shrink trim|idle|idle_large MIX [THREADS]");
   struct part parts[MOST_THREADS] = {0};
   int threads = argc == 4 ? atoi(argv[3]) : 1;
   CHECK(threads >= 1 && threads <= MOST_THREADS, "%d threads, expected 1 to 8", threads);
@@ -120,7 +126,8 @@ int main(int argc, char **argv) {
     malloc_trim(0);
     require_given_back("malloc_trim", full, freed);
   } else {
-    wait_until_given_back(full, freed);
+    wait_until_given_back(full, freed,
+                          strcmp(argv[1], "idle") == 0 ? allocate_a_little : allocate_large);
   }
   say("ok\n");
   return 0;

@@ -1,11 +1,14 @@
 // Allocates until there is no more, checks every block, frees them all, and does it again: a limit
-// ends in NULL with ENOMEM and nothing is lost. Argument: mix (tiny, small, medium, runs, large,
-// all), rounds (3).
+// ends in NULL with ENOMEM and nothing is lost. Arguments: mix (tiny, small, medium, runs, large,
+// all), MiB (none).
 //
-// Each block carries the list of blocks, so that the program needs no memory besides.
+// With MiB the program sets that limit itself, when the heap exists already: it must not be held to
+// address space that was taken before and is not in use. Each block carries the list of blocks, so
+// that the program needs no memory besides.
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -14,6 +17,8 @@
 #include "tests/support/memory.h"
 #include "tests/support/pattern.h"
 #include "tests/support/random.h"
+
+enum { ROUNDS = 3 };
 
 static const struct mix {
   const char *name;
@@ -77,27 +82,50 @@ static const struct mix *mix_named(const char *name) {
   FAIL("mix '%s' is not one of tiny, small, medium, runs, large, all", name);
 }
 
-int main(int argc, char **argv) {
-  CHECK(argc == 2 || argc == 3, "usage: limits_fill MIX [ROUNDS]");
-  const struct mix *mix = mix_named(argv[1]);
+// Returns the bytes of the limit.
+static size_t set_limit(const char *mib) {
   struct rlimit limit;
+  free(opaque(malloc(100)));
   getrlimit(RLIMIT_AS, &limit);
-  CHECK(limit.rlim_cur != RLIM_INFINITY, "no limit is set: run me after ulimit -v");
-  int rounds = argc == 3 ? atoi(argv[2]) : 3;
+  if (mib != NULL) {
+    limit.rlim_cur = strtoul(mib, NULL, 10) << 20;
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0, "a limit of %s MiB is refused", mib);
+  }
+  CHECK(limit.rlim_cur != RLIM_INFINITY, "no limit is set: run me after ulimit -v, or name it");
+  return limit.rlim_cur;
+}
+
+static void *do_nothing(void *unused) {
+  return unused;
+}
+
+// What is free serves others than the heap.
+static void require_thread(void) {
+  pthread_t thread;
+  int error = pthread_create(&thread, NULL, do_nothing, NULL);
+  CHECK(error == 0, "no thread after all blocks were freed: %s", strerror(error));
+  pthread_join(thread, NULL);
+}
+
+int main(int argc, char **argv) {
+  CHECK(argc == 2 || argc == 3, "usage: limits_fill MIX [MIB]");
+  const struct mix *mix = mix_named(argv[1]);
+  size_t limit = set_limit(argv[2]), first = 0;
   uint64_t seed = random_seed(NULL);
   say("seed %llu\n", (unsigned long long)seed);
-  size_t first = 0;
-  for (int round = 0; round < rounds; round++) {
+  for (int round = 0; round < ROUNDS; round++) {
     struct random_state random = random_start(seed);
     size_t total;
     struct block *list = fill(mix, &random, &total);
     require_refusals(list);
     check_and_free(list);
     if (round == 0) first = total;
-    say("round %d: %zu KiB of %zu KiB\n", round, total / 1024, (size_t)limit.rlim_cur / 1024);
-    CHECK(total >= limit.rlim_cur / 2, "the heap holds less than half of the limit");
+    say("round %d: %zu KiB of %zu KiB\n", round, total / 1024, limit / 1024);
+    CHECK(total >= limit / 2, "the heap holds less than half of the limit");
     CHECK(total >= first / 10 * 9, "round %d got less than 90 %% of the first round", round);
   }
+  malloc_trim(0);
+  require_thread();
   say("ok\n");
   return 0;
 }

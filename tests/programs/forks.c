@@ -1,7 +1,8 @@
 // Forks while eight threads allocate. Arguments: threads, signal, stdio, exec, or atfork and the
 // path of a library with fork handlers to load first.
 //
-// threads, atfork: 300 children, each allocating, freeing inherited blocks and starting a thread.
+// threads, atfork: 100 children, each allocating, freeing and resizing inherited blocks, and some
+// starting a thread.
 // signal: forks inside a signal handler that interrupts malloc. stdio: forks while threads allocate
 // under the locks of stdio streams, which fork takes as well. exec: vfork, posix_spawn and popen.
 #define _GNU_SOURCE 1
@@ -19,11 +20,13 @@
 #include "tests/support/pattern.h"
 #include "tests/support/random.h"
 
-enum { THREADS = 8, FORKS = 300, INHERITED = 500, CHILD_SECONDS = 60 };
+enum { THREADS = 8, FORKS = 100, INHERITED = 500, CHILD_SECONDS = 60 };
+static const size_t LARGE_BYTES = (size_t)20 << 20, LARGER_BYTES = (size_t)60 << 20;
 
 extern char **environ;
 static _Atomic bool stop;
 static void *inherited[INHERITED];
+static void *inherited_large;
 
 static void allocate_a_while(struct random_state *random, unsigned calls) {
   void *blocks[64] = {0};
@@ -55,9 +58,19 @@ static void *allocate_once(void *seed) {
   return NULL;
 }
 
+// A large block that grows keeps its contents here, and its place in the parent.
+static void grow_inherited(void) {
+  void *larger = realloc(inherited_large, LARGER_BYTES);
+  CHECK(larger != NULL, "no block of %zu bytes in the child", LARGER_BYTES);
+  size_t intact = pattern_intact(larger, LARGE_BYTES, LARGE_BYTES, 1);
+  CHECK(intact == LARGE_BYTES, "byte %zu of an inherited block changed", intact);
+  free(larger);
+}
+
 static void child(int number) {
   alarm(CHILD_SECONDS); // a hang becomes a death
   for (int i = 0; i < INHERITED; i++) free(inherited[i]);
+  if (number % 5 == 0) grow_inherited();
   allocate_once((void *)(intptr_t)number);
   if (number % 4 == 0) {
     pthread_t thread;
@@ -77,12 +90,17 @@ static void wait_for(pid_t pid, const char *what) {
 
 static void fork_many(void) {
   for (int i = 0; i < INHERITED; i++) inherited[i] = malloc((size_t)i * 37);
+  inherited_large = malloc(LARGE_BYTES);
+  CHECK(inherited_large != NULL, "no block of %zu bytes", LARGE_BYTES);
+  pattern_fill(inherited_large, LARGE_BYTES, 1);
   for (int number = 0; number < FORKS; number++) {
     pid_t pid = fork();
     CHECK(pid >= 0, "fork: %s", strerror(errno));
     if (pid == 0) child(number);
     wait_for(pid, "a child");
   }
+  size_t intact = pattern_intact(inherited_large, LARGE_BYTES, LARGE_BYTES, 1);
+  CHECK(intact == LARGE_BYTES, "byte %zu of the parent's block changed", intact);
 }
 
 static void with_threads(void (*body)(void)) {
@@ -136,7 +154,7 @@ enum { PAUSE_US = 100 };         // stdio's locks are unfair: everybody must hav
 static char lines_path[64];      // /proc/self/fd/N: the file itself has no name any more
 
 static void write_lines(void) {
-  char template[] = "/tmp/home_fork.XXXXXX";
+  char template[] = "/tmp/forks.XXXXXX";
   int fd = mkstemp(template);
   CHECK(fd >= 0, "cannot make a file in /tmp: %s", strerror(errno));
   unlink(template);
@@ -226,7 +244,7 @@ int main(int argc, char **argv) {
   } else if (strcmp(what, "exec") == 0) {
     with_threads(exec_many);
   } else {
-    FAIL("usage: home_fork threads|signal|stdio|exec|atfork LIBRARY");
+    FAIL("usage: forks threads|signal|stdio|exec|atfork LIBRARY");
   }
   say("ok\n");
   return 0;
