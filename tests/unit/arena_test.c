@@ -1,6 +1,8 @@
 // core/arena: runs, their memory on its way back, whole segments, and every failure on the way.
 #include "core/arena.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include "core/counter.h"
@@ -424,31 +426,58 @@ static void slabs_on_their_way_out_are_nobodys(void **state) {
   assert_int_equal(fake_os_calls(FAKE_PURGE), 8);
 }
 
-static pid_t child;
-
-static void fork_in_between(enum fake_call call, void *at, size_t bytes) {
-  (void)at;
-  (void)bytes;
-  if (child != 0 || (call != FAKE_PURGE && call != FAKE_DECOMMIT)) return;
-  fake_os_interrupt(NULL);
-  child = fork();
-  if (child != 0) return;
-  // The thread that was giving slabs back is not here: these are the fork handlers.
-  hz_arena_fork_child();
+// In a child: all but the slabs of the runs in use can be taken.
+static void check_child_finds_every_slab(void) {
   CHECK(hz_arena_check() == NULL, "%s", hz_arena_check());
-  // All but the slabs of the runs in use can be taken again.
   const size_t want = SLABS - (totals().run_bytes >> HZ_SLAB_SHIFT);
   size_t got = 0;
   while (take(1, 16) != NULL) got++;
   CHECK(got == want, "the child finds %zu of %zu slabs", got, want);
-  _exit(0);
 }
 
-static void assert_child_was_well(void) {
+static void assert_child_well(pid_t child) {
   int status = -1;
   assert_true(child > 0);
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
+}
+
+static atomic_uint stage;
+
+static void wait_for_stage(unsigned which) {
+  while (atomic_load(&stage) < which) sched_yield();
+}
+
+static void stop_in_between(enum fake_call call, void *at, size_t bytes) {
+  (void)at;
+  (void)bytes;
+  if ((call != FAKE_PURGE && call != FAKE_DECOMMIT) || atomic_load(&stage) != 0) return;
+  atomic_store(&stage, 1);
+  wait_for_stage(2);
+}
+
+static void *purge_in_thread(void *unused) {
+  bool more;
+  hz_arena_purge(UINT64_MAX, 0, UINT32_MAX, &more);
+  return unused;
+}
+
+// The thread that was giving slabs back is not in the child.
+static void fork_while_another_thread_purges(void) {
+  pthread_t thread;
+  fake_os_interrupt(stop_in_between);
+  assert_int_equal(pthread_create(&thread, NULL, purge_in_thread, NULL), 0);
+  wait_for_stage(1);
+  const pid_t child = fork();
+  if (child == 0) {
+    hz_arena_fork_child();
+    check_child_finds_every_slab();
+    _exit(0);
+  }
+  assert_child_well(child);
+  atomic_store(&stage, 2);
+  pthread_join(thread, NULL);
+  assert_sound();
 }
 
 static void fork_during_a_purge_loses_no_slab(void **state) {
@@ -456,18 +485,51 @@ static void fork_during_a_purge_loses_no_slab(void **state) {
   start();
   struct hz_run *runs[16];
   make_holes(runs);
-  fake_os_interrupt(fork_in_between);
-  purge_all();
-  assert_child_was_well();
+  fork_while_another_thread_purges();
 }
 
 static void fork_while_a_segment_leaves_loses_no_slab(void **state) {
   (void)state;
   start();
   hz_arena_give(take(64, 16));
+  fork_while_another_thread_purges();
+}
+
+// A signal handler that forks: parent and child return into the same purge.
+static pid_t child_of_handler = -1;
+
+static void fork_in_between(enum fake_call call, void *at, size_t bytes) {
+  (void)at;
+  (void)bytes;
+  if (child_of_handler != -1 || (call != FAKE_PURGE && call != FAKE_DECOMMIT)) return;
+  child_of_handler = fork();
+  if (child_of_handler == 0) hz_arena_fork_child();
+}
+
+static void purge_and_fork_out_of_it(void) {
   fake_os_interrupt(fork_in_between);
-  purge_all();
-  assert_child_was_well();
+  purge_in_thread(NULL);
+  if (child_of_handler == 0) {
+    check_child_finds_every_slab();
+    _exit(0);
+  }
+  assert_child_well(child_of_handler);
+  assert_sound();
+}
+
+static void handler_that_forks_during_a_purge_loses_no_slab(void **state) {
+  (void)state;
+  start();
+  struct hz_run *runs[16];
+  make_holes(runs);
+  purge_and_fork_out_of_it();
+}
+
+static void handler_that_forks_while_a_segment_leaves_loses_no_slab(void **state) {
+  (void)state;
+  start();
+  hz_arena_give(take(64, 16));
+  purge_and_fork_out_of_it();
 }
 
 // ---- Failures ----------------------------------------------------------------------------------
@@ -767,6 +829,8 @@ int main(void) {
       cmocka_unit_test(slabs_on_their_way_out_are_nobodys),
       cmocka_unit_test(fork_during_a_purge_loses_no_slab),
       cmocka_unit_test(fork_while_a_segment_leaves_loses_no_slab),
+      cmocka_unit_test(handler_that_forks_during_a_purge_loses_no_slab),
+      cmocka_unit_test(handler_that_forks_while_a_segment_leaves_loses_no_slab),
       cmocka_unit_test(every_refused_commit_loses_nothing),
       cmocka_unit_test(every_refused_decommit_loses_nothing),
       cmocka_unit_test(every_refused_record_mapping_loses_nothing),

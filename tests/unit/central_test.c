@@ -331,15 +331,15 @@ static void idle_run_decays_once_until_it_is_used_again(void **state) {
   hz_central_take_new(carve(class_id, HOME), out, 1);
   unsigned calls = 10;
   for (int tick = 1; tick < HZ_IDLE_TICKS; tick++)
-    assert_int_equal(hz_central_decay(class_id, &calls), 0);
-  assert_int_equal(hz_central_decay(class_id, &calls), 15 * 4096);
+    assert_int_equal(hz_central_decay(class_id, true, &calls), 0);
+  assert_int_equal(hz_central_decay(class_id, true, &calls), 15 * 4096);
   assert_int_equal(calls, 9);
   for (int tick = 0; tick < 3 * HZ_IDLE_TICKS; tick++)
-    assert_int_equal(hz_central_decay(class_id, &calls), 0);
+    assert_int_equal(hz_central_decay(class_id, true, &calls), 0);
   assert_int_equal(hz_central_take(class_id, HOME, out, 1, &from), 1);
   for (int tick = 1; tick < HZ_IDLE_TICKS; tick++)
-    assert_int_equal(hz_central_decay(class_id, &calls), 0);
-  assert_int_equal(hz_central_decay(class_id, &calls), 14 * 4096);
+    assert_int_equal(hz_central_decay(class_id, true, &calls), 0);
+  assert_int_equal(hz_central_decay(class_id, true, &calls), 14 * 4096);
 }
 
 static void decay_without_calls_left_is_made_up_for(void **state) {
@@ -352,14 +352,14 @@ static void decay_without_calls_left_is_made_up_for(void **state) {
   size_t bytes = 0;
   for (int tick = 0; tick < HZ_IDLE_TICKS + 20; tick++) {
     unsigned calls = 3;
-    bytes = hz_central_decay(class_id, &calls);
+    bytes = hz_central_decay(class_id, true, &calls);
     assert_true(bytes <= 3 * 4096);
     if (tick == HZ_IDLE_TICKS - 1) assert_int_equal(bytes, 3 * 4096);
   }
   unsigned calls = 100;
-  for (int tick = 0; tick < 2; tick++) hz_central_decay(class_id, &calls);
+  for (int tick = 0; tick < 2; tick++) hz_central_decay(class_id, true, &calls);
   calls = 100;
-  assert_int_equal(hz_central_decay(class_id, &calls), 0); // all done
+  assert_int_equal(hz_central_decay(class_id, true, &calls), 0); // all done
 }
 
 // ---- Random work -------------------------------------------------------------------------------

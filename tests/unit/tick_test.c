@@ -43,7 +43,7 @@ static void ticks_come_four_times_per_idle_time(void **state) {
   hz_purge_idle_ms = 400;
   unsigned ticks = 0;
   for (int ms = 0; ms < 4000; ms++) {
-    ticks += hz_tick();
+    ticks += hz_tick() == HZ_TICK_PERIOD;
     fake_os_clock_add(1);
   }
   assert_int_equal(ticks, 40);
@@ -53,28 +53,28 @@ static void ticks_are_at_most_250_ms_apart(void **state) {
   (void)state;
   start();
   hz_purge_idle_ms = 60000;
-  assert_true(hz_tick());
+  assert_int_equal(hz_tick(), HZ_TICK_PERIOD);
   fake_os_clock_add(249);
-  assert_false(hz_tick());
+  assert_int_equal(hz_tick(), HZ_TICK_NONE);
   fake_os_clock_add(1);
-  assert_true(hz_tick());
+  assert_int_equal(hz_tick(), HZ_TICK_PERIOD);
 }
 
 static void no_idle_time_is_a_tick_every_millisecond(void **state) {
   (void)state;
   start();
   hz_purge_idle_ms = 0;
-  assert_true(hz_tick());
-  assert_false(hz_tick());
+  assert_int_equal(hz_tick(), HZ_TICK_PERIOD);
+  assert_int_equal(hz_tick(), HZ_TICK_NONE);
   fake_os_clock_add(1);
-  assert_true(hz_tick());
+  assert_int_equal(hz_tick(), HZ_TICK_PERIOD);
 }
 
 static void clock_that_stands_still_ticks_once(void **state) {
   (void)state;
   start();
-  assert_true(hz_tick());
-  for (int i = 0; i < 1000; i++) assert_false(hz_tick());
+  assert_int_equal(hz_tick(), HZ_TICK_PERIOD);
+  for (int i = 0; i < 1000; i++) assert_int_equal(hz_tick(), HZ_TICK_NONE);
 }
 
 static void idle_memory_leaves_by_ticks_alone(void **state) {
@@ -93,7 +93,7 @@ static void idle_memory_leaves_by_ticks_alone(void **state) {
   assert_int_equal(large_segments(), 0);
 }
 
-static void tick_with_work_left_is_due_again_at_once(void **state) {
+static void work_that_does_not_fit_goes_on_a_millisecond_later(void **state) {
   (void)state;
   start();
   hz_tick();
@@ -103,14 +103,28 @@ static void tick_with_work_left_is_due_again_at_once(void **state) {
   for (int i = 0; i < RUNS; i++) runs[i] = hz_arena_take(1, 16);
   for (int i = 0; i < RUNS; i += 2) hz_arena_give(runs[i]);
   fake_os_clock_add(1000);
-  uint64_t ticks = 0;
-  while (hz_tick()) {
-    ticks++;
-    assert_true(fake_os_calls(FAKE_PURGE) <= ticks * HZ_TICK_CALLS);
+  assert_int_equal(hz_tick(), HZ_TICK_PERIOD);
+  uint64_t works = 1;
+  for (; dirty_bytes() != 0; works++) {
+    assert_int_equal(hz_tick(), HZ_TICK_NONE); // not in the same millisecond
+    fake_os_clock_add(1);
+    assert_int_equal(hz_tick(), HZ_TICK_REST);
+    assert_true(fake_os_calls(FAKE_PURGE) <= (works + 1) * HZ_TICK_CALLS);
   }
-  assert_true(ticks >= 2);
+  assert_true(works >= 2);
   assert_int_equal(fake_os_calls(FAKE_PURGE), RUNS / 2);
-  assert_int_equal(dirty_bytes(), 0);
+}
+
+static void rest_that_the_line_asks_for_comes_once(void **state) {
+  (void)state;
+  start();
+  hz_tick();
+  hz_tick_rest();
+  assert_int_equal(hz_tick(), HZ_TICK_NONE);
+  fake_os_clock_add(1);
+  assert_int_equal(hz_tick(), HZ_TICK_REST);
+  fake_os_clock_add(1);
+  assert_int_equal(hz_tick(), HZ_TICK_NONE);
 }
 
 static uint64_t told_ms;
@@ -150,7 +164,7 @@ static void *tick_once_a_round(void *rounds) {
   for (unsigned round = 1; round <= *(unsigned *)rounds; round++) {
     atomic_fetch_add(&waiting, 1);
     while (atomic_load(&round_of_all) < round) sched_yield();
-    atomic_fetch_add(&ticks_of_all, hz_tick());
+    atomic_fetch_add(&ticks_of_all, hz_tick() == HZ_TICK_PERIOD);
   }
   atomic_fetch_add(&waiting, 1);
   return NULL;
@@ -179,7 +193,8 @@ int main(void) {
       cmocka_unit_test(no_idle_time_is_a_tick_every_millisecond),
       cmocka_unit_test(clock_that_stands_still_ticks_once),
       cmocka_unit_test(idle_memory_leaves_by_ticks_alone),
-      cmocka_unit_test(tick_with_work_left_is_due_again_at_once),
+      cmocka_unit_test(work_that_does_not_fit_goes_on_a_millisecond_later),
+      cmocka_unit_test(rest_that_the_line_asks_for_comes_once),
       cmocka_unit_test(hook_is_told_the_time_of_every_tick),
       cmocka_unit_test(purge_of_all_waits_for_nothing),
       cmocka_unit_test(one_thread_of_many_does_the_work),
