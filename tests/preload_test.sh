@@ -17,7 +17,8 @@ profiles_wanted=${HAKOZUNA_TEST_PROFILES:-}
 source "$(dirname "${BASH_SOURCE[0]}")/support/env.sh"
 library=$HAKOZUNA_LIB
 cli=$HAKOZUNA_CLI
-work=$(mktemp -d "${TEST_TMPDIR:-/tmp}/preload.XXXXXX")
+# Not in TEST_TMPDIR: a socket below it would have a longer name than the kernel takes (108 bytes).
+work=$(mktemp -d /tmp/preload.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 # The distribution's own programs, not what a developer's PATH puts before them.
 path=/usr/bin:/bin:/usr/sbin:/sbin

@@ -35,13 +35,15 @@ struct block {
 };
 
 // Takes blocks until the heap refuses. Returns them, their bytes in *total.
-static struct block *fill(const struct mix *mix, struct random_state *random, size_t *total) {
+static struct block *fill(const struct mix *mix, struct random_state *random, size_t limit,
+                          size_t *total) {
   struct block *list = NULL;
   for (*total = 0;; *total += list->bytes) {
     size_t bytes = random_between(random, mix->low, mix->high);
     errno = 0;
     struct block *block = malloc(bytes);
     if (block == NULL) break;
+    CHECK(*total + bytes <= limit, "the heap takes more than the limit of %zu KiB", limit / 1024);
     *block = (struct block){list, bytes};
     pattern_fill(block->contents, bytes - sizeof *block, (unsigned)bytes);
     list = block;
@@ -116,7 +118,7 @@ int main(int argc, char **argv) {
   for (int round = 0; round < ROUNDS; round++) {
     struct random_state random = random_start(seed);
     size_t total;
-    struct block *list = fill(mix, &random, &total);
+    struct block *list = fill(mix, &random, limit, &total);
     require_refusals(list);
     check_and_free(list);
     if (round == 0) first = total;

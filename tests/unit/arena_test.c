@@ -714,6 +714,85 @@ static void limited_large_blocks_give_their_place_back(void **state) {
   assert_sound();
 }
 
+// ---- Under an RLIMIT_AS that came later --------------------------------------------------------
+
+static void reservation_is_conceded_only_when_addresses_are_used_up(void **state) {
+  (void)state;
+  start();
+  struct hz_run *kept = take(64, 16);
+  touch(kept);
+  assert_false(hz_arena_concede());
+  fake_os_fail_nth(FAKE_RESERVE, 1);
+  assert_true(hz_arena_concede());
+  assert_false(hz_arena_concede());
+  assert_true(fake_os_address_bytes() < HZ_SEGMENT_BYTES + HZ_MIB);
+  assert_false(reads_as_zero(kept));
+  assert_sound();
+}
+
+static void conceded_arena_goes_on_segment_by_segment(void **state) {
+  (void)state;
+  start();
+  struct hz_run *runs[SEGMENTS];
+  for (int i = 0; i < 3; i++) touch(runs[i] = take(64, 16));
+  fake_os_fail_nth(FAKE_RESERVE, 1);
+  assert_true(hz_arena_concede());
+  for (int i = 3; i < SEGMENTS; i++) {
+    runs[i] = take(64, 16);
+    assert_non_null(runs[i]);
+    assert_true(runs[i]->zero && reads_as_zero(runs[i]));
+  }
+  assert_null(take(1, 16));
+  for (int i = 0; i < SEGMENTS; i++) hz_arena_give(runs[i]);
+  purge_all();
+  assert_sound();
+  assert_true(fake_os_address_bytes() < HZ_MIB);
+  for (int i = 0; i < SEGMENTS; i++) assert_non_null(take(64, 16));
+}
+
+static void full_arena_has_only_places_to_concede(void **state) {
+  (void)state;
+  start();
+  struct hz_run *runs[SEGMENTS];
+  for (int i = 0; i < SEGMENTS; i++) runs[i] = take(64, 16);
+  fake_os_fail_nth(FAKE_RESERVE, 1);
+  hz_arena_concede();
+  for (int i = 0; i < SEGMENTS; i++) hz_arena_give(runs[i]);
+  purge_all();
+  for (int i = 0; i < SEGMENTS; i++) assert_non_null(take(64, 16));
+}
+
+static void concede_in_between(enum fake_call call, void *at, size_t bytes) {
+  (void)at;
+  (void)bytes;
+  if (call != FAKE_DECOMMIT) return;
+  fake_os_interrupt(NULL);
+  fake_os_fail_nth(FAKE_RESERVE, 1);
+  assert_true(hz_arena_concede());
+}
+
+static void concession_while_a_segment_leaves_loses_no_place(void **state) {
+  (void)state;
+  start();
+  hz_arena_give(take(64, 16));
+  fake_os_interrupt(concede_in_between);
+  purge_all();
+  assert_sound();
+  for (int i = 0; i < SEGMENTS; i++) assert_non_null(take(64, 16));
+}
+
+static void concession_while_a_large_block_leaves_loses_no_place(void **state) {
+  (void)state;
+  start();
+  int record;
+  void *base = hz_arena_take_segments(3, 16, &record);
+  assert_true(hz_os.commit(base, HZ_SEGMENT_BYTES));
+  fake_os_interrupt(concede_in_between);
+  hz_arena_give_segments(base, 3, false);
+  assert_sound();
+  for (int i = 0; i < SEGMENTS; i++) assert_non_null(take(64, 16));
+}
+
 // ---- Large blocks ------------------------------------------------------------------------------
 
 static void large_block_is_found_from_each_of_its_segments(void **state) {
@@ -843,6 +922,11 @@ int main(void) {
       cmocka_unit_test(foreign_mapping_in_the_way_is_left_alone),
       cmocka_unit_test(foreign_mapping_of_many_segments_stops_nothing),
       cmocka_unit_test(limited_large_blocks_give_their_place_back),
+      cmocka_unit_test(reservation_is_conceded_only_when_addresses_are_used_up),
+      cmocka_unit_test(conceded_arena_goes_on_segment_by_segment),
+      cmocka_unit_test(full_arena_has_only_places_to_concede),
+      cmocka_unit_test(concession_while_a_segment_leaves_loses_no_place),
+      cmocka_unit_test(concession_while_a_large_block_leaves_loses_no_place),
       cmocka_unit_test(large_block_is_found_from_each_of_its_segments),
       cmocka_unit_test(large_block_grows_only_into_free_segments),
       cmocka_unit_test(large_blocks_of_any_alignment_and_number_come_back_whole),

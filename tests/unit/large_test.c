@@ -297,6 +297,32 @@ static void refused_move_leaves_the_block_and_is_not_tried_again(void **state) {
   assert_int_equal(fake_os_calls(FAKE_MOVE), 1);
 }
 
+static void refuse_moves_of_many_blocks(bool unmaps) {
+  start();
+  fake_os_move_unmaps(unmaps);
+  fake_os_fail_from(FAKE_MOVE, 1);
+  for (unsigned i = 0; i < 20; i++) {
+    char *p = take(5 * HZ_MIB), *wall = take(5 * HZ_MIB);
+    assert_null(hz_large_resize(record_of(p), 20 * HZ_MIB));
+    assert_int_equal(large_segments(), 4);
+    give(p);
+    give(wall);
+    hz_large_purge(UINT64_MAX, 0);
+  }
+  assert_non_null(take(HZ_GIB)); // every place is there
+  assert_sound();
+}
+
+static void refused_moves_lose_no_addresses(void **state) {
+  (void)state;
+  refuse_moves_of_many_blocks(false);
+}
+
+static void refused_moves_that_unmapped_their_targets_lose_no_addresses(void **state) {
+  (void)state;
+  refuse_moves_of_many_blocks(true);
+}
+
 // The machine has no more memory, whatever the addresses allow.
 static void growth_beyond_the_commit_limit_leaves_the_block_alone(void **state) {
   (void)state;
@@ -455,6 +481,8 @@ int main(void) {
       cmocka_unit_test(block_that_keeps_growing_is_never_copied),
       cmocka_unit_test(old_place_that_somebody_took_is_never_used_again),
       cmocka_unit_test(refused_move_leaves_the_block_and_is_not_tried_again),
+      cmocka_unit_test(refused_moves_lose_no_addresses),
+      cmocka_unit_test(refused_moves_that_unmapped_their_targets_lose_no_addresses),
       cmocka_unit_test(growth_beyond_the_commit_limit_leaves_the_block_alone),
       cmocka_unit_test(every_refused_commit_loses_nothing),
       cmocka_unit_test(every_refused_decommit_loses_nothing),
