@@ -112,12 +112,20 @@ struct hz_thread *hz_thread_take_orphan(void) {
   return found;
 }
 
+// Of libc, since 2.32: true only if no second thread exists.
+extern char __libc_single_threaded __attribute__((weak));
+
+static bool took_locks; // guarded by what it tells of
+
+// A process with one thread has nobody to keep out, and a child that need not copy the locks' pages.
 void hz_fork_prepare(void) {
-  hz_locks_before_fork();
+  const bool alone = &__libc_single_threaded != NULL && __libc_single_threaded != 0;
+  if (!alone) hz_locks_before_fork();
+  took_locks = !alone;
 }
 
 void hz_fork_parent(void) {
-  hz_locks_after_fork();
+  if (took_locks) hz_locks_after_fork();
 }
 
 // Only the forking thread lives on. What the others held is taken over lazily, by
@@ -136,5 +144,5 @@ void hz_fork_child(void) {
   }
   atomic_store_explicit(&registry.orphans, orphans, memory_order_relaxed);
   hz_arena_fork_child();
-  hz_locks_after_fork();
+  if (took_locks) hz_locks_after_fork();
 }

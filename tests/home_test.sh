@@ -1,25 +1,13 @@
 #!/bin/bash
-# At home in every process: libraries that come late, small stacks, thread exits, forks, filters of
-# system calls, programs with allocators of their own, memory that has to go back, last words.
+# At home in every process: libraries that come late, small stacks, thread exits, filters of system
+# calls, static programs, memory that has to go back, last words.
 . "$(dirname "$0")/support/harness.sh"
-
-# check PROFILE WHAT COMMAND...: it ends well, says ok, and the library is silent.
-check() {
-  local profile=$1 what=$2
-  shift 2
-  run "$profile" "$@"
-  if [ "$status" -eq 0 ] && ! grep -q '^ok$' "$work/out"; then
-    fail "$profile: $what: no 'ok' at the end"
-  else
-    expect "$profile: $what"
-  fi
-}
 
 check_loading() {
   local profile=$1
-  check "$profile" "a library with its own thread-local data" \
+  ends_well "$profile" "a library with its own thread-local data" \
     "$programs/home_dlopen" tls "$programs/libown_tls.so"
-  check "$profile" "dlopen of the library itself" "$programs/home_dlopen" itself "$library"
+  ends_well "$profile" "dlopen of the library itself" "$programs/home_dlopen" itself "$library"
   run "$profile" "$programs/home_dlopen" deepbind "$programs/libexchange.so"
   expect_lines "$profile: blocks change sides with an RTLD_DEEPBIND library" 1 RTLD_DEEPBIND
   check_runpath "$profile"
@@ -42,68 +30,35 @@ C
     -Wl,--enable-new-dtags,-rpath,'$ORIGIN/hidden'
 }
 
-check_runpath() { check "$1" "dlopen by name through the program's RUNPATH" "$work/runpath/main"; }
+check_runpath() {
+  ends_well "$1" "dlopen by name through the program's RUNPATH" "$work/runpath/main"
+}
 
 check_threads() {
   local profile=$1
-  check "$profile" "1,000 threads with 64 KiB stacks" "$programs/home_threads" small_stacks
-  check "$profile" "1,000 threads with the least stacks" "$programs/home_threads" least_stacks
-  check "$profile" "10,000 short threads in turn" "$programs/home_threads" churn
-  check "$profile" "destructors that allocate in all rounds" "$programs/home_threads" destructors
-  check "$profile" "thread_local destructors of C++" "$programs/home_thread_local"
-  check "$profile" "a thread that only frees" "$programs/home_consumer"
+  ends_well "$profile" "1,000 threads with 64 KiB stacks" "$programs/home_threads" small_stacks
+  ends_well "$profile" "1,000 threads with the least stacks" "$programs/home_threads" least_stacks
+  ends_well "$profile" "10,000 short threads in turn" "$programs/home_threads" churn
+  ends_well "$profile" "destructors that allocate in all rounds" "$programs/home_threads" destructors
+  ends_well "$profile" "thread_local destructors of C++" "$programs/home_thread_local"
+  ends_well "$profile" "a thread that only frees" "$programs/home_consumer"
 }
 
-check_forks() {
-  local profile=$1
-  check "$profile" "forks from eight allocating threads" "$programs/home_fork" threads
-  check "$profile" "forks inside of signal handlers" "$programs/home_fork" signal
-  check "$profile" "forks among threads that use stdio" "$programs/home_fork" stdio
-  check "$profile" "vfork, posix_spawn and popen" "$programs/home_fork" exec
-  check "$profile" "fork handlers that were registered late" \
-    "$programs/home_fork" atfork "$programs/libatfork.so"
-  # Behind the library in LD_PRELOAD is before it in the order of initialisation.
-  check "$profile" "fork handlers that were registered early" \
-    LD_PRELOAD="$programs/libatfork.so" "$programs/home_fork" threads
-}
-
-check_filter() { check "$1" "a filter that allows memory calls alone" "$programs/home_seccomp"; }
+check_filter() { ends_well "$1" "a filter that allows memory calls alone" "$programs/home_seccomp"; }
 
 check_giving_back() {
   local profile=$1 mix
   for mix in small mixed large every_second; do
-    check "$profile" "malloc_trim gives $mix blocks back" "$programs/home_shrink" trim $mix
+    ends_well "$profile" "malloc_trim gives $mix blocks back" "$programs/home_shrink" trim $mix
   done
-  check "$profile" "malloc_trim gives blocks of ended threads back" \
+  ends_well "$profile" "malloc_trim gives blocks of ended threads back" \
     "$programs/home_shrink" trim small 4
-  check "$profile" "idle small blocks go back" "$programs/home_shrink" idle small
-  check "$profile" "idle mixed blocks of ended threads go back" "$programs/home_shrink" idle mixed 4
-  check "$profile" "idle large blocks go back" "$programs/home_shrink" idle large
-}
-
-# ---- other allocators
-
-build_sanitized() {
-  cat > "$work/sanitized.cc" <<'C'
-#include <cstdio>
-#include <string>
-#include <vector>
-int main() {
-  std::vector<std::string> words(1000, std::string(100, 'x'));
-  puts(words.back().size() == 100 ? "ok" : "wrong");
-}
-C
-  g++ -fsanitize=address -o "$work/sanitized" "$work/sanitized.cc"
-}
-
-check_stepping_aside() {
-  local profile=$1
-  run "$profile" "$programs/home_own_malloc"
-  expect_lines "$profile: a program with its own malloc" 1 'stepping aside'
-  grep -q '^own 3890$' "$work/out" || fail "$profile: the program's own malloc printed otherwise"
-  # The sanitizer insists on being first; it is told that this is intended.
-  run "$profile" ASAN_OPTIONS=verify_asan_link_order=0 "$work/sanitized"
-  expect_lines "$profile: a program under the address sanitizer" 1 'stepping aside'
+  ends_well "$profile" "idle small blocks go back" "$programs/home_shrink" idle small
+  ends_well "$profile" "idle mixed blocks of ended threads go back" \
+    "$programs/home_shrink" idle mixed 4
+  ends_well "$profile" "idle large blocks go back" "$programs/home_shrink" idle large
+  ends_well "$profile" "idle large blocks go back by calls for larger ones alone" \
+    "$programs/home_shrink" idle_large huge
 }
 
 check_static() {
@@ -147,7 +102,6 @@ for name in names:
 }
 
 build_runpath
-build_sanitized
 # What a profile's parameters may change, then what is the same for all profiles of a line.
 for profile in $(profiles); do
   check_threads "$profile"
@@ -155,9 +109,7 @@ for profile in $(profiles); do
 done
 for profile in $(default_profiles); do
   check_loading "$profile"
-  check_forks "$profile"
   check_filter "$profile"
-  check_stepping_aside "$profile"
   check_static "$profile"
   check_closed_stderr "$profile"
   check_report_files "$profile"

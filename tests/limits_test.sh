@@ -45,17 +45,29 @@ check_threads_and_cxx() {
   expect "$2: C++ containers until $1 MiB are full"
 }
 
+# The limit comes when the heap has its address space already.
+check_late_limit() {
+  local mib=$1 profile=$2 mix
+  for mix in tiny small medium runs large all; do
+    run "$profile" "$programs/limits_fill" $mix "$mib"
+    expect "$profile: $mix blocks until a later limit of $mib MiB is reached"
+  done
+}
+
+# check_limit MIB PROFILE MIX...
 check_limit() {
   local mib=$1 profile=$2 mix
-  for mix in tiny small medium runs large all; do check_fill "$mib" "$profile" $mix; done
+  shift 2
+  for mix in "$@"; do check_fill "$mib" "$profile" $mix; done
   check_threads_and_cxx "$mib" "$profile"
   check_programs "$mib" "$profile"
 }
 
-check_limit 64 none
-for profile in $(profiles); do check_limit 64 "$profile"; done
+check_limit 64 none tiny small medium runs large all
+for profile in $(profiles); do check_limit 64 "$profile" tiny small medium runs large all; done
 for profile in $(default_profiles); do
-  check_limit 128 "$profile"
-  check_limit 512 "$profile"
+  check_limit 128 "$profile" small runs
+  check_limit 512 "$profile" medium large
+  check_late_limit 128 "$profile"
 done
 finish

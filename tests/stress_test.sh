@@ -14,8 +14,12 @@ check_stress() {
 }
 
 for profile in $(profiles); do
+  check_stress "$profile" 150000 2 2
+  check_stress "$profile" 30000 16 2
+  check_stress "$profile" 3000 8 20
+done
+for profile in $(default_profiles); do
   check_stress "$profile" 600000 2 2
-  check_stress "$profile" 150000 16 2
-  check_stress "$profile" 3000 8 80
+  check_stress "$profile" 100000 16 2
 done
 finish

@@ -62,6 +62,6 @@ int main(void) {
   free(text);
   free(strdup("a word"));
   CHECK(frees > 1, "free was called %lu times", frees);
-  say("own %zu\n", bytes);
+  say("own %zu\nok\n", bytes);
   return 0;
 }

@@ -123,7 +123,8 @@ static bool fake_claim(void *at, size_t bytes) {
   bool done = begin(FAKE_CLAIM, at, bytes);
   // Only after a refused move may somebody not know whether a place is still ours.
   const bool unsure = at == refused_at && bytes == refused_bytes;
-  expect("claim", at, bytes, allowed(PAGE_NONE) | (unsure ? allowed(PAGE_RESERVED) : 0));
+  const unsigned ours = allowed(PAGE_RESERVED) | allowed(PAGE_COMMITTED);
+  expect("claim", at, bytes, allowed(PAGE_NONE) | (unsure ? ours : 0));
   done = done && address_room(bytes) && real.claim(at, bytes);
   if (!done) return end(false);
   mark(at, bytes, PAGE_RESERVED);

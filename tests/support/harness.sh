@@ -42,6 +42,13 @@ profiles() {
   fi
 }
 
+# The first profile of every line, and those that keep least memory: what costs seconds per profile
+# runs where the parameters differ most.
+extreme_profiles() {
+  default_profiles
+  profiles | grep -e '-lowmem$'
+}
+
 # The first profile of every line.
 default_profiles() {
   local profile seen=" "
@@ -114,6 +121,19 @@ expect_lines() {
     fail "$1: $all messages of the library, $matching with '$3', expected $2"
   else
     pass
+  fi
+}
+
+# ends_well PROFILE WHAT [NAME=VALUE]... COMMAND...: runs it; it ends well, its output has a line
+# "ok", and the library is silent.
+ends_well() {
+  local profile=$1 what=$2
+  shift 2
+  run "$profile" "$@"
+  if [ "$status" -eq 0 ] && ! grep -q '^ok$' "$work/out"; then
+    fail "$profile: $what: no 'ok' at the end"
+  else
+    expect "$profile: $what"
   fi
 }
 

@@ -390,7 +390,7 @@ static void work_with_the_nth_failing(enum fake_call call, uint64_t n, uint64_t 
   read_totals();
   assert_int_equal(now.bytes + now.blocks + now.cached, 0);
   // The arena is there, but for places given up because a refused move may have lost them.
-  assert_non_null(take(64 * HZ_MIB));
+  assert_non_null(take(24 * HZ_MIB));
   assert_sound();
   exit(failed ? 0 : 2);
 }
