@@ -656,7 +656,8 @@ bool hz_arena_concede(void) {
     arena.reserved = false;
     for (size_t i = 0; i < arena.top; i++)
       if (kind_of(i) == KIND_NONE) abandon_segments(i, 1);
-    abandon_segments(arena.top, arena.segment_count - arena.top);
+    if (arena.top < arena.segment_count)
+      abandon_segments(arena.top, arena.segment_count - arena.top);
   }
   hz_unlock(&arena.lock);
   return concede;

@@ -154,9 +154,7 @@ static bool move(struct hz_large *block, size_t segments, size_t wanted) {
   if (left == NULL) return false;
   void *to = hz_arena_take_segments(segments, HZ_SEGMENT_BYTES, block);
   if (to == NULL || !hz_os.move(block->base, block->committed, to, wanted)) {
-    // Before Linux 6.17 a refusal may have unmapped the target: ours again if it can be claimed. If
-    // not, it is still ours or already a stranger's, and nobody may map over it.
-    if (to != NULL) hz_arena_give_segments(to, segments, !hz_os.claim(to, wanted));
+    if (to != NULL) hz_arena_give_segments(to, segments, false);
     block->stays = to != NULL;
     hz_meta_give(left, sizeof *left);
     return false;

@@ -24,7 +24,7 @@ struct hz_os {
   // Contents of committed pages are lost; they stay committed and read as zero.
   bool (*purge)(void *at, size_t bytes);
   // Moves the pages of [from, from + from_bytes) to `to` (reserved), where the mapping grows to
-  // to_bytes; `from` is unmapped afterwards. False: `from` is untouched, but `to` may be unmapped.
+  // to_bytes; `from` is unmapped afterwards. False: nothing has changed.
   bool (*move)(void *from, size_t from_bytes, void *to, size_t to_bytes);
   // Fresh zero pages for metadata, anywhere.
   void *(*map)(size_t bytes);

@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "core/misuse.h"
+
 size_t hz_page_bytes = 4096;
 
 #ifndef MAP_FIXED_NOREPLACE
@@ -67,11 +69,20 @@ static bool linux_purge(void *at, size_t bytes) {
   return done;
 }
 
+// In two steps, because a refused MREMAP_FIXED may have unmapped its target (before Linux 6.17). The
+// first goes where the kernel likes and changes nothing when it is refused; from there on it is one
+// mapping of the right length, and moving that is refused for no reason but the number of mappings.
 static bool linux_move(void *from, size_t from_bytes, void *to, size_t to_bytes) {
   const int saved = errno;
-  void *p = mremap(from, from_bytes, to_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+  void *between = mremap(from, from_bytes, to_bytes, MREMAP_MAYMOVE);
+  bool done = between != MAP_FAILED;
+  if (done && mremap(between, to_bytes, to_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to) {
+    const void *back = mremap(between, to_bytes, from_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, from);
+    HZ_CHECK(back == from);
+    done = false;
+  }
   errno = saved;
-  return p == to;
+  return done;
 }
 
 static void *linux_map(size_t bytes) {

@@ -1,9 +1,13 @@
 // Defines malloc and free and passes each call on to the next definition, as heap profilers do.
+//
+// Both are found at once, in the first malloc: dlsym itself frees, the text of an earlier error.
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <stdatomic.h>
-#include <stdlib.h>
+#include <stddef.h>
 
+static void *(*next_malloc)(size_t);
+static void (*next_free)(void *);
 static _Atomic unsigned long calls;
 
 unsigned long forwarding_calls(void) {
@@ -11,14 +15,14 @@ unsigned long forwarding_calls(void) {
 }
 
 void *malloc(size_t bytes) {
-  static void *(*_Atomic next)(size_t);
-  if (next == NULL) next = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+  if (next_malloc == NULL) {
+    next_free = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+    next_malloc = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+  }
   calls++;
-  return next(bytes);
+  return next_malloc(bytes);
 }
 
 void free(void *p) {
-  static void (*_Atomic next)(void *);
-  if (next == NULL) next = (void (*)(void *))dlsym(RTLD_NEXT, "free");
-  next(p);
+  if (p != NULL) next_free(p);
 }

@@ -2,9 +2,10 @@
 // ends in NULL with ENOMEM and nothing is lost. Arguments: mix (tiny, small, medium, runs, large,
 // all), MiB (none).
 //
-// With MiB the program sets that limit itself, when the heap exists already: it must not be held to
-// address space that was taken before and is not in use. Each block carries the list of blocks, so
-// that the program needs no memory besides.
+// With MiB the program sets that limit itself, when the heap exists already: address space that was
+// taken before and is not in use must not count against it. Such a limit need not be the end: what
+// was reserved before may serve, so it fills no more than the limit. Each block carries the list of
+// blocks, so that the program needs no memory besides.
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <malloc.h>

@@ -25,7 +25,6 @@ static size_t committed_bytes, mapped_bytes, address_bytes;
 static size_t address_limit, commit_limit;
 static const char *refused_at; // the last range that decommit refused: it may be purged instead
 static size_t refused_bytes;
-static bool move_unmaps;
 static _Atomic uint64_t clock_ms;
 static void (*interrupt)(enum fake_call, void *, size_t);
 static __thread bool interrupted;
@@ -182,23 +181,13 @@ static bool fake_purge(void *at, size_t bytes) {
   return end(done && real.purge(at, bytes));
 }
 
-static bool refuse_move(void *to, size_t to_bytes) {
-  if (move_unmaps && real.abandon(to, to_bytes)) {
-    mark(to, to_bytes, PAGE_NONE);
-    address_bytes -= to_bytes;
-  }
-  refused_at = to;
-  refused_bytes = to_bytes;
-  return end(false);
-}
-
 static bool fake_move(void *from, size_t from_bytes, void *to, size_t to_bytes) {
   bool done = begin(FAKE_MOVE, from, from_bytes);
   expect("move from", from, from_bytes, allowed(PAGE_COMMITTED));
   // What is committed there belongs to nobody: a decommit that was refused. It is replaced.
   expect("move to", to, to_bytes, allowed(PAGE_RESERVED) | allowed(PAGE_COMMITTED));
   done = done && commit_room(to_bytes - from_bytes) && real.move(from, from_bytes, to, to_bytes);
-  if (!done) return refuse_move(to, to_bytes);
+  if (!done) return end(false);
   mark(from, from_bytes, PAGE_NONE);
   mark(to, to_bytes, PAGE_COMMITTED);
   address_bytes -= from_bytes;
@@ -288,10 +277,6 @@ void fake_os_clock_add(uint64_t ms) {
 
 void fake_os_address_limit(size_t bytes) {
   address_limit = bytes;
-}
-
-void fake_os_move_unmaps(bool unmaps) {
-  move_unmaps = unmaps;
 }
 
 void fake_os_commit_limit(size_t bytes) {

@@ -46,9 +46,6 @@ void fake_os_commit_limit(size_t bytes);
 size_t fake_os_committed(void);
 size_t fake_os_address_bytes(void);
 
-// Whether a refused move has unmapped its target, as Linux before 6.17 does. At first: no.
-void fake_os_move_unmaps(bool unmaps);
-
 // Called before each call that is forwarded, without locks of the machine: a test's chance to do
 // what another thread could do at this moment. It is not called for the calls that it makes itself.
 void fake_os_interrupt(void (*hook)(enum fake_call call, void *at, size_t bytes));
