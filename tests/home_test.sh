@@ -39,12 +39,15 @@ check_threads() {
   ends_well "$profile" "1,000 threads with 64 KiB stacks" "$programs/home_threads" small_stacks
   ends_well "$profile" "1,000 threads with the least stacks" "$programs/home_threads" least_stacks
   ends_well "$profile" "10,000 short threads in turn" "$programs/home_threads" churn
-  ends_well "$profile" "destructors that allocate in all rounds" "$programs/home_threads" destructors
+  ends_well "$profile" "destructors that allocate in all rounds" \
+    "$programs/home_threads" destructors
   ends_well "$profile" "thread_local destructors of C++" "$programs/home_thread_local"
   ends_well "$profile" "a thread that only frees" "$programs/home_consumer"
 }
 
-check_filter() { ends_well "$1" "a filter that allows memory calls alone" "$programs/home_seccomp"; }
+check_filter() {
+  ends_well "$1" "a filter that allows memory calls alone" "$programs/home_seccomp"
+}
 
 check_giving_back() {
   local profile=$1 mix
@@ -53,6 +56,11 @@ check_giving_back() {
   done
   ends_well "$profile" "malloc_trim gives blocks of ended threads back" \
     "$programs/home_shrink" trim small 4
+}
+
+# These wait for as long as the library keeps what is idle.
+check_idle() {
+  local profile=$1
   ends_well "$profile" "idle small blocks go back" "$programs/home_shrink" idle small
   ends_well "$profile" "idle mixed blocks of ended threads go back" \
     "$programs/home_shrink" idle mixed 4
@@ -107,6 +115,7 @@ for profile in $(profiles); do
   check_threads "$profile"
   check_giving_back "$profile"
 done
+for profile in $(extreme_profiles); do check_idle "$profile"; done
 for profile in $(default_profiles); do
   check_loading "$profile"
   check_filter "$profile"

@@ -14,7 +14,7 @@ steps_aside() {
   grep -q '^ok$' "$work/out" || fail "$profile: $what: no 'ok' at the end"
 }
 
-# As run, with the named libraries before ours.
+# The setting that puts a library before ours; run keeps its hands off it for "none".
 before_ours() { echo "LD_PRELOAD=$1:$library"; }
 
 check_own_malloc() {
@@ -25,7 +25,7 @@ check_own_malloc() {
   grep -q '^own 3890$' "$work/out" || fail "$profile: the program's own malloc printed otherwise"
 }
 
-# replaced PROFILE: how many libraries the last run's report counts as replaced.
+# How many libraries the last run's report counts as replaced.
 replaced() {
   awk '$1 == "replaced_allocators" { print $2 }' "$work/err"
 }
@@ -56,8 +56,6 @@ check_block_functions() {
     LD_PRELOAD="$allocator:$programs/libmallocx_user.so" "$programs/neighbour_user" theirs
   ends_well "$profile" "a library that asks whether there is a mallocx" \
     LD_PRELOAD="$allocator:$programs/libmallocx_asker.so" "$programs/neighbour_user" ours
-  ends_well "$profile" "a library that uses mallocx, and nobody's malloc but ours" \
-    LD_PRELOAD="$programs/libmallocx_asker.so" "$programs/neighbour_user" ours
 }
 
 # ---- real neighbours
