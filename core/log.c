@@ -11,7 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#include "core/plain.h"
 
 static int duplicate = -1;
 static dev_t duplicate_device;
@@ -84,5 +88,17 @@ void hz_log(const char *format, ...) {
   }
   line[length++] = '\n';
   hz_write_all(hz_log_fd(), line, length);
+  errno = saved;
+}
+
+void hz_log_pieces(const char *const *pieces, size_t count) {
+  struct iovec parts[HZ_LOG_PIECES + 2];
+  size_t used = 0;
+  parts[used++] = (struct iovec){"hakozuna: ", hz_plain_length("hakozuna: ")};
+  for (size_t i = 0; i < count && i < HZ_LOG_PIECES; i++)
+    parts[used++] = (struct iovec){(char *)pieces[i], hz_plain_length(pieces[i])};
+  parts[used++] = (struct iovec){"\n", 1};
+  const int saved = errno;
+  syscall(SYS_writev, STDERR_FILENO, parts, used);
   errno = saved;
 }

@@ -19,6 +19,11 @@ int hz_log_fd(void);
 // Writes "hakozuna: " + the formatted text + a newline as one write.
 void hz_log(const char *format, ...) HZ_PRINTF(1, 2);
 
+// The same for a few pieces of text, without any function of libc that a sanitizer might replace:
+// for messages from the first moments of a process. To fd 2. At most HZ_LOG_PIECES, the rest is cut.
+enum { HZ_LOG_PIECES = 12 };
+void hz_log_pieces(const char *const *pieces, size_t count);
+
 // Writes bytes to fd, restarting after signals and short writes. False: the descriptor refused.
 bool hz_write_all(int fd, const char *text, size_t bytes);
 

@@ -51,13 +51,21 @@ void hz_aside_explain(const char *program, const struct hz_neighbours *neighbour
       [HZ_ASIDE_OWN_MALLOC] = {"brings its own allocator (it defines ", ")"},
       [HZ_ASIDE_BLOCK_FUNCTIONS] = {"uses another allocator's functions beside malloc (", ")"},
   };
+  static const char *const runs_on = "; the process runs as without hakozuna";
   if (neighbours->aside == HZ_ASIDE_NO_MEMORY) {
-    hz_log("stepping aside in %s: no address space is left for a heap; the process runs as without "
-           "hakozuna",
-           program);
+    const char *said[] = {"stepping aside in ", program, ": no address space is left for a heap",
+                          runs_on};
+    hz_log_pieces(said, hz_count_of(said));
     return;
   }
-  hz_log("stepping aside in %s: %s %s%s%s; the process runs as without hakozuna", program,
-         neighbours->object[0] != '\0' ? neighbours->object : "the executable",
-         reasons[neighbours->aside].before, neighbours->symbol, reasons[neighbours->aside].after);
+  const char *said[] = {"stepping aside in ",
+                        program,
+                        ": ",
+                        neighbours->object[0] != '\0' ? neighbours->object : "the executable",
+                        " ",
+                        reasons[neighbours->aside].before,
+                        neighbours->symbol,
+                        reasons[neighbours->aside].after,
+                        runs_on};
+  hz_log_pieces(said, hz_count_of(said));
 }

@@ -1,6 +1,7 @@
 // Looking for other allocators: see dispatch/neighbours.h.
 #include "dispatch/neighbours.h"
 
+#include "core/plain.h"
 #include "dispatch/objects.h"
 
 static const char *const sanitizers[] = {
@@ -43,18 +44,10 @@ static const char *first_defined(const struct hz_object *object, const char *con
   return NULL;
 }
 
-// The last part of a path begins like this. Without libc, see dispatch/objects.h.
-static bool file_begins(const char *path, const char *beginning) {
-  const char *name = path;
-  for (const char *c = path; *c != '\0'; c++)
-    if (*c == '/') name = c + 1;
-  while (*beginning != '\0' && *name == *beginning) name++, beginning++;
-  return *beginning == '\0';
-}
-
 // By name: to look a symbol up would map some 100 KiB of libc's tables into every process.
 static bool is_libc(const struct hz_object *object) {
-  return file_begins(object->path, "libc.so.6") || file_begins(object->path, "ld-linux");
+  const char *file = hz_plain_last_part(object->path);
+  return hz_plain_begins(file, "libc.so.6") || hz_plain_begins(file, "ld-linux");
 }
 
 // A library whose malloc would have been used without us.

@@ -14,6 +14,7 @@
 #include "core/log.h"
 #include "core/misuse.h"
 #include "core/os.h"
+#include "core/plain.h"
 #include "dispatch/active.h"
 #include "dispatch/aside.h"
 #include "dispatch/boot.h"
@@ -35,20 +36,15 @@ uint64_t hz_now_ns(void) {
 
 // ---- Who we are ----------------------------------------------------------------------------------
 
-static const char *base_name(const char *path) {
-  const char *slash = strrchr(path, '/');
-  return slash != NULL ? slash + 1 : path;
-}
-
 // The name it was called by: /usr/bin/redis-server, not what the symbolic link leads to. A program
 // that was executed through a descriptor has only the link's name.
 static const char *program_name(void) {
   static char link[HZ_PATH_BYTES];
   const char *called = (const char *)getauxval(AT_EXECFN);
-  if (called != NULL && strncmp(called, "/dev/fd/", 8) != 0 && strncmp(called, "/proc/", 6) != 0)
-    return base_name(called);
+  if (called != NULL && !hz_plain_begins(called, "/dev/fd/") && !hz_plain_begins(called, "/proc/"))
+    return hz_plain_last_part(called);
   const ssize_t length = readlink("/proc/self/exe", link, sizeof link - 1);
-  return length > 0 ? base_name(link) : "?";
+  return length > 0 ? hz_plain_last_part(link) : "?";
 }
 
 // ---- Configuration -------------------------------------------------------------------------------

@@ -34,9 +34,11 @@ static const struct hz_option options[] = {
 static const struct hz_setting no_settings[] = {END};
 
 static const struct hz_setting fast[] = {
-    {"hz3", "magazine_blocks", 256}, {"hz3", "magazine_bytes", 512 * HZ_KIB},
-    {"hz3", "refill_blocks", 128},   {"hz3", "depot_bytes", 2 * HZ_MIB},
-    {"purge", "idle_ms", 10000},     END,
+    {"hz3", "magazine_blocks", 256},
+    {"hz3", "magazine_bytes", 384 * HZ_KIB},
+    {"hz3", "refill_blocks", 128},
+    {"purge", "idle_ms", 10000},
+    END,
 };
 static const struct hz_setting r50[] = {{"hz3", "packet_blocks", 64}, END};
 static const struct hz_setting r90[] = {

@@ -1,8 +1,9 @@
-// A machine for core/os.h on which calls fail, time stands still and memory ends when a test says so.
+// A machine for core/os.h on which calls fail, time stands still and memory ends when a test says
+// so.
 //
-// Every call is forwarded to the real one, counted, and checked against a map of all pages that were
-// asked for: a commit outside of a reservation, a claim of what is ours already, a purge of what was
-// never committed and the like end the process with a message. Any thread.
+// Every call is forwarded to the real one, counted, and checked against a map of all pages that
+// were asked for: a commit outside of a reservation, a claim of what is ours already, a purge of
+// what was never committed and the like end the process with a message. Any thread.
 #ifndef TESTS_SUPPORT_FAKE_OS_H
 #define TESTS_SUPPORT_FAKE_OS_H
 
