@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/plain.h"
+
 enum { KEPT_BYTES = 16 * 1024, KEPT_VARIABLES = 64, CHUNK_BYTES = 1024 };
 
 static char kept[KEPT_BYTES];
@@ -61,7 +63,8 @@ const char *const *hz_environment_of_process(void) {
 const char *hz_environment_get(const char *const *environment, const char *name) {
   size_t length = strlen(name);
   for (; *environment != NULL; environment++) {
-    if (strncmp(*environment, name, length) != 0 || (*environment)[length] != '=') continue;
+    // Not by strncmp: this runs over the whole environment at each start of a process.
+    if (!hz_plain_begins(*environment, name) || (*environment)[length] != '=') continue;
     const char *value = *environment + length + 1;
     return *value != '\0' ? value : NULL;
   }

@@ -17,6 +17,7 @@
 #include "config/nearest.h"
 #include "config/options.h"
 #include "config/text.h"
+#include "core/plain.h"
 
 enum { FILE_BYTES = 64 * 1024, ITEM_BYTES = HZ_PATH_BYTES + 128 };
 
@@ -252,9 +253,7 @@ static void check_variable(struct hz_load *load, const char *variable) {
 
 static void check_variables(struct hz_load *load, const char *const *environment) {
   for (; *environment != NULL; environment++) {
-    if (strncmp(*environment, "HAKOZUNA_", strlen("HAKOZUNA_")) == 0) {
-      check_variable(load, *environment);
-    }
+    if (hz_plain_begins(*environment, "HAKOZUNA_")) check_variable(load, *environment);
   }
 }
 
