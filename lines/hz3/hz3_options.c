@@ -33,13 +33,10 @@ static const struct hz_option options[] = {
 
 static const struct hz_setting no_settings[] = {END};
 
-static const struct hz_setting fast[] = {
-    {"hz3", "magazine_blocks", 256},
-    {"hz3", "magazine_bytes", 384 * HZ_KIB},
-    {"hz3", "refill_blocks", 128},
-    {"purge", "idle_ms", 10000},
-    END,
-};
+static const struct hz_setting fast[] = {{"hz3", "magazine_blocks", 128},
+                                         {"hz3", "refill_blocks", 64},
+                                         {"purge", "idle_ms", 10000},
+                                         END};
 static const struct hz_setting r50[] = {{"hz3", "packet_blocks", 64}, END};
 static const struct hz_setting r90[] = {
     {"hz3", "magazine_blocks", 128},
@@ -68,7 +65,7 @@ static const struct hz_profile profiles[] = {
      "Few instructions per call; memory of a few hundred KiB per busy size class stays at hand.",
      no_settings},
     {"hz3-fast", "for single-threaded work with large swings",
-     "Magazines four times as large and slow purging: fewest slow paths, most idle memory.", fast},
+     "Magazines of twice the blocks and slow purging: fewest slow paths, most idle memory.", fast},
     {"hz3-r50", "for about half of the frees by other threads",
      "Packets twice as large: half the hand-overs between threads, more memory under way.", r50},
     {"hz3-r90", "for most frees by other threads",
