@@ -20,13 +20,20 @@ static void *take_above(size_t align, size_t bytes, bool *zero) {
   return hz_run_block_take(heap != NULL ? &heap->runs : NULL, bytes, align, zero);
 }
 
+// Run blocks come and go by the million, and reading the clock would be a third of their cost: it is
+// read for every 16th of a thread's calls.
+static void above_done(struct hz3_heap *heap) {
+  if (heap == NULL || ++heap->calls_above % 16 == 0) hz3_slow_path_done(heap);
+}
+
 static HZ_SLOW void *alloc_above(size_t align, size_t bytes, bool zeroed) {
   bool zero = false;
   void *p = take_above(align, bytes, &zero);
   // When the kernel has no more, what lies in caches may do.
   if (hz_unlikely(p == NULL) && bytes < hz_arena_bytes() && hz3_last_resort())
     p = take_above(align, bytes, &zero);
-  hz3_slow_path_done(hz3_heap_get());
+  if (bytes > HZ_RUN_BLOCK_MAX_BYTES) hz3_slow_path_done(hz3_heap_get());
+  else above_done(hz3_heap_get());
   if (hz_unlikely(p == NULL)) return hz_no_memory();
   if (zeroed && !zero) memset(p, 0, bytes);
   return p;
@@ -40,13 +47,14 @@ static HZ_SLOW void release_above(void *p) {
   struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
   if (large != NULL) {
     hz_large_give(large, base, p);
+    hz3_slow_path_done(heap);
   } else if (run != NULL && run->state != HZ_RUN_CLASS) {
     hz_run_block_give(heap != NULL ? &heap->runs : NULL, run, p);
+    above_done(heap);
   } else {
     const bool inside = hz_slab_of(p) < hz_arena.slab_count;
     hz_misuse(HZ_MISUSE_FOREIGN, p, inside ? "inside the heap, so freed before, perhaps" : NULL);
   }
-  hz3_slow_path_done(heap);
 }
 
 // ---- alloc --------------------------------------------------------------------------------------
