@@ -480,9 +480,9 @@ static void packets_that_their_owner_does_not_fetch_go_to_the_runs(void **state)
   give_blocks(0, many);
   assert_true(stash_length(1, class_id) > 0);
   const uint64_t live = gauges().live_bytes;
-  for (int tick = 0; tick < 3; tick++) { // slow paths of this thread, of another class
+  for (int tick = 0; tick < 3; tick++) { // slow paths of this thread, for other blocks
     fake_os_clock_add(500);
-    give(take(100000));
+    give(take(5 * HZ_MIB));
   }
   assert_int_equal(stash_length(1, class_id), 0);
   assert_true(gauges().live_bytes < live);
@@ -599,7 +599,7 @@ static void *free_all_after_trim(void *unused) {
   give_blocks(0, 100);
   atomic_store(&turn, 1);
   wait_turn(2);
-  give(take(3 * HZ_MIB)); // a slow path, for a block that no cache keeps
+  give(take(5 * HZ_MIB)); // a slow path
   atomic_store(&turn, 3);
   wait_turn(4);
   return NULL;
@@ -631,7 +631,7 @@ static void idle_freed_process_shrinks_at_its_next_slow_paths(void **state) {
   const uint64_t committed = gauges().committed_bytes;
   for (int tick = 0; tick < 12; tick++) {
     fake_os_clock_add(250);
-    give(take(100000));
+    give(take(5 * HZ_MIB));
   }
   // What the thread's own magazine holds keeps its runs.
   assert_true(gauges().committed_bytes <= committed);
