@@ -629,9 +629,9 @@ static void idle_freed_process_shrinks_at_its_next_slow_paths(void **state) {
   take_blocks(5000);
   give_blocks(0, 5000);
   const uint64_t committed = gauges().committed_bytes;
-  for (int tick = 0; tick < 12; tick++) {
+  for (size_t tick = 0; tick < 12; tick++) {
     fake_os_clock_add(250);
-    give(take(5 * HZ_MIB));
+    give(take(2000 * (tick + 1))); // the first block of its class
   }
   // What the thread's own magazine holds keeps its runs.
   assert_true(gauges().committed_bytes <= committed);
