@@ -1,5 +1,5 @@
-// Joining two strings without snprintf: its first call maps 64 KiB of libc into a process that would
-// do without, and every start of a process comes by here.
+// Joining two strings without snprintf: its first call maps 64 KiB of libc into a process that
+// would do without, and every start of a process comes by here.
 #ifndef HZ_CONFIG_TEXT_H
 #define HZ_CONFIG_TEXT_H
 

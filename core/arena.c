@@ -224,8 +224,8 @@ static size_t find_segments(size_t from, size_t count) {
 static size_t take_segments_locked(size_t count) {
   while (arena.first_free < arena.top && kind_of(arena.first_free) != KIND_NONE) arena.first_free++;
   size_t index = arena.first_free;
-  // A claim fails where somebody else has mapped something, or because the limit is reached: growing
-  // steps get past the one and end soon in the other.
+  // A claim fails where somebody else has mapped something, or because the limit is reached:
+  // growing steps get past the one and end soon in the other.
   for (size_t step = count;; step *= 2) {
     index = find_segments(index, count);
     if (index >= arena.segment_count || !tables_commit(index + count)) return arena.segment_count;
@@ -502,8 +502,8 @@ static uint64_t first_range(uint64_t bits) {
   return ones(tail == 0 ? 64 : (unsigned)__builtin_ctzll(tail)) << first;
 }
 
-// Gives the pages of `bits` back, range by range, as far as the budget goes. Returns what the kernel
-// took. Without the lock.
+// Gives the pages of `bits` back, range by range, as far as the budget goes. Returns what the
+// kernel took. Without the lock.
 static uint64_t purge_ranges(const struct hz_segment *s, uint64_t bits, struct purge_work *work) {
   char *base = segment_base(s->index);
   uint64_t done = 0;

@@ -65,8 +65,8 @@ void *hz_arena_base(void);
 size_t hz_arena_bytes(void);
 
 // Address space that is reserved and not in use goes back, and segments are claimed one by one from
-// then on: for when the kernel refuses, perhaps because RLIMIT_AS was lowered below the reservation.
-// True: something was given up.
+// then on: for when the kernel refuses, perhaps because RLIMIT_AS was lowered below the
+// reservation. True: something was given up.
 bool hz_arena_concede(void);
 
 // Which slab an address lies in; >= hz_arena.slab_count for addresses that are not ours.

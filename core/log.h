@@ -20,7 +20,8 @@ int hz_log_fd(void);
 void hz_log(const char *format, ...) HZ_PRINTF(1, 2);
 
 // The same for a few pieces of text, without any function of libc that a sanitizer might replace:
-// for messages from the first moments of a process. To fd 2. At most HZ_LOG_PIECES, the rest is cut.
+// for messages from the first moments of a process. To fd 2. At most HZ_LOG_PIECES, the rest is
+// cut.
 enum { HZ_LOG_PIECES = 12 };
 void hz_log_pieces(const char *const *pieces, size_t count);
 

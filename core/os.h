@@ -1,8 +1,8 @@
 // The kernel, as this library uses it: the only file pair that maps, protects or advises memory.
 //
 // A table of calls, so that tests can put a machine in its place on which the n-th commit fails or
-// the clock stands still. Every call but the clock keeps errno, may fail (seccomp, limits, strict overcommit),
-// and says so by false or NULL; none is retried here.
+// the clock stands still. Every call but the clock keeps errno, may fail (seccomp, limits, strict
+// overcommit), and says so by false or NULL; none is retried here.
 #ifndef HZ_CORE_OS_H
 #define HZ_CORE_OS_H
 

@@ -69,9 +69,10 @@ static bool linux_purge(void *at, size_t bytes) {
   return done;
 }
 
-// In two steps, because a refused MREMAP_FIXED may have unmapped its target (before Linux 6.17). The
-// first goes where the kernel likes and changes nothing when it is refused; from there on it is one
-// mapping of the right length, and moving that is refused for no reason but the number of mappings.
+// In two steps, because a refused MREMAP_FIXED may have unmapped its target (before Linux 6.17).
+// The first goes where the kernel likes and changes nothing when it is refused; from there on it is
+// one mapping of the right length, and moving that is refused for no reason but the number of
+// mappings.
 static bool linux_move(void *from, size_t from_bytes, void *to, size_t to_bytes) {
   const int saved = errno;
   void *between = mremap(from, from_bytes, to_bytes, MREMAP_MAYMOVE);

@@ -1,5 +1,6 @@
-// Strings without libc, for the moments before it can be used: a sanitizer replaces strlen, write and
-// the rest by functions that do not work until it has started, and our constructor runs before that.
+// Strings without libc, for the moments before it can be used: a sanitizer replaces strlen, write
+// and the rest by functions that do not work until it has started, and our constructor runs before
+// that.
 //
 // Reads go through volatile, or the compiler would recognise the loops and call libc after all.
 #ifndef HZ_CORE_PLAIN_H

@@ -117,7 +117,8 @@ extern char __libc_single_threaded __attribute__((weak));
 
 static bool took_locks; // guarded by what it tells of
 
-// A process with one thread has nobody to keep out, and a child that need not copy the locks' pages.
+// A process with one thread has nobody to keep out, and a child that need not copy the locks'
+// pages.
 void hz_fork_prepare(void) {
   const bool alone = &__libc_single_threaded != NULL && __libc_single_threaded != 0;
   if (!alone) hz_locks_before_fork();

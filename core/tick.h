@@ -21,8 +21,8 @@ enum hz_tick {
   HZ_TICK_PERIOD, // time has passed: the line gives back what its caches have not needed since
 };
 
-// If it is time: gives idle slabs and large blocks back, within a bound. Returns what the line is to
-// do now. No lock of ours held.
+// If it is time: gives idle slabs and large blocks back, within a bound. Returns what the line is
+// to do now. No lock of ours held.
 enum hz_tick hz_tick(void);
 
 // The line could not finish either: HZ_TICK_REST will come.

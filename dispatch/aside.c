@@ -1,7 +1,7 @@
 // Links to the next definitions: see dispatch/aside.h.
 //
-// A name that nobody else defines (free_sized in an old libc, operator new in a C program) keeps its
-// rule, which ends in the next malloc or free.
+// A name that nobody else defines (free_sized in an old libc, operator new in a C program) keeps
+// its rule, which ends in the next malloc or free.
 #include "dispatch/aside.h"
 
 #include "core/log.h"

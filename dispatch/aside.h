@@ -4,8 +4,8 @@
 
 #include "dispatch/neighbours.h"
 
-// Publishes links to the next definitions, before any block was given. Calls no function of libc but
-// mprotect. False: there is no other malloc to step aside for; nothing was published.
+// Publishes links to the next definitions, before any block was given. Calls no function of libc
+// but mprotect. False: there is no other malloc to step aside for; nothing was published.
 bool hz_step_aside(void);
 
 // Says why in one line. From the constructor on.

@@ -2,8 +2,8 @@
 //
 // Every entry first asks hz_boot(). Inside the start (the INI parser keeps its line in a block) a
 // call is served from a static buffer: a bump allocator whose blocks carry their size in front.
-// The start gives all of them back before it ends, and the last one given is the first one freed, so
-// that the buffer is empty again.
+// The start gives all of them back before it ends, and the last one given is the first one freed,
+// so that the buffer is empty again.
 #include "dispatch/boot.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #include "dispatch/rules.h"
 #include "dispatch/start.h"
 
-// ---- Starting once -------------------------------------------------------------------------------
+// ---- Starting once ------------------------------------------------------------------------------
 
 enum { NOT_STARTED, STARTING, STARTED };
 
@@ -41,7 +41,7 @@ bool hz_boot(void) {
   return true;
 }
 
-// ---- The boot buffer -----------------------------------------------------------------------------
+// ---- The boot buffer ----------------------------------------------------------------------------
 
 enum { BUFFER_BYTES = 64 << 10, HEADER_BYTES = HZ_MIN_ALIGN };
 
@@ -74,7 +74,7 @@ static void unbump(void *p) {
   if ((char *)p + *size_of(p) == buffer + used) used = (size_t)((char *)p - HEADER_BYTES - buffer);
 }
 
-// ---- The boot table ------------------------------------------------------------------------------
+// ---- The boot table -----------------------------------------------------------------------------
 
 static void *boot_alloc(size_t bytes) {
   return hz_boot() ? hz_active.table.alloc(bytes) : bump(bytes);

@@ -43,7 +43,7 @@ static void add_one(_Atomic uint64_t *count) {
   atomic_fetch_add_explicit(count, 1, memory_order_relaxed);
 }
 
-// ---- The shadow ----------------------------------------------------------------------------------
+// ---- The shadow ---------------------------------------------------------------------------------
 
 static _Atomic uint32_t *shadow;      // NULL: none
 static _Atomic uint8_t *shadow_ready; // per piece: writable
@@ -73,7 +73,7 @@ static _Atomic uint32_t *owner_of(const void *p) {
   return &shadow[offset / HZ_MIN_ALIGN];
 }
 
-// ---- The table -----------------------------------------------------------------------------------
+// ---- The table ----------------------------------------------------------------------------------
 
 static void *note_alloc(void *p) {
   if (hz_unlikely(p == NULL)) return NULL;
@@ -137,7 +137,7 @@ const struct hz_table *hz_exact_start(const struct hz_table *line) {
   return &wrapped;
 }
 
-// ---- Reading -------------------------------------------------------------------------------------
+// ---- Reading ------------------------------------------------------------------------------------
 
 void hz_exact_read(struct hz_exact_class rows[HZ_EXACT_ROWS]) {
   for (unsigned row = 0; row < HZ_EXACT_ROWS; row++) {

@@ -1,5 +1,5 @@
-// Exact counting (stats.exact = on): every call by size class, and every free by a thread other than
-// the one that allocated. A table around the line's table; off, it does not exist.
+// Exact counting (stats.exact = on): every call by size class, and every free by a thread other
+// than the one that allocated. A table around the line's table; off, it does not exist.
 #ifndef HZ_DISPATCH_EXACT_H
 #define HZ_DISPATCH_EXACT_H
 

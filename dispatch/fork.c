@@ -2,8 +2,8 @@
 //
 // fork() itself takes libc's list of open streams after all handlers have run. A thread that holds
 // the list may be waiting for a lock of ours (fflush(NULL) waits for a stream whose first read
-// allocates its buffer), so the list comes before our locks here too. It counts how often one thread
-// has taken it; libc sets it free again in the child, and only if there were other threads.
+// allocates its buffer), so the list comes before our locks here too. It counts how often one
+// thread has taken it; libc sets it free again in the child, and only if there were other threads.
 #include "dispatch/fork.h"
 
 #include <pthread.h>

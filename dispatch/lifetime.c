@@ -16,8 +16,8 @@ void hz_report_again(void) {
   atomic_store(&reported, false);
 }
 
-// A duplicate of fd 2 keeps a pipe open that a daemon means to close: only for those who asked for a
-// report.
+// A duplicate of fd 2 keeps a pipe open that a daemon means to close: only for those who asked for
+// a report.
 __attribute__((constructor)) static void begin(void) {
   hz_boot();
   hz_process_begin();

@@ -29,8 +29,8 @@ struct hz_neighbours {
   const char *replaced_paths[HZ_REPLACED_NAMED]; // the first of them, NULL after the last
 };
 
-// Looks at the objects that are loaded now. Once, before the first block is given. Calls no function
-// of libc (dispatch/objects.h).
+// Looks at the objects that are loaded now. Once, before the first block is given. Calls no
+// function of libc (dispatch/objects.h).
 void hz_neighbours_read(struct hz_neighbours *out);
 
 #endif

@@ -3,7 +3,7 @@
 
 enum { VERSION_HIDDEN = 0x8000 }; // in DT_VERSYM: not the default version of its name
 
-// ---- From the loader's list to an hz_object-------------------------------------------------------
+// ---- From the loader's list to an hz_object------------------------------------------------------
 
 static bool same(const char *a, const char *b) {
   while (*a != '\0' && *a == *b) a++, b++;
@@ -71,7 +71,7 @@ bool hz_objects_visit(bool (*visit)(const struct hz_object *object, void *contex
   return false;
 }
 
-// ---- Definitions: by hash table ------------------------------------------------------------------
+// ---- Definitions: by hash table -----------------------------------------------------------------
 
 // A lookup's best answer so far: the default version of a name beats the others.
 struct match {
@@ -134,7 +134,7 @@ void *hz_object_definition(const struct hz_object *object, const char *name) {
   return best.symbol != NULL ? (void *)(object->base + best.symbol->st_value) : NULL;
 }
 
-// ---- Imports: by relocation ----------------------------------------------------------------------
+// ---- Imports: by relocation ---------------------------------------------------------------------
 
 // The hash tables leave undefined symbols out, and the length of the symbol table is written
 // nowhere, but a reference that matters has a relocation.
@@ -160,7 +160,7 @@ const char *hz_object_imports(const struct hz_object *object, const char *const 
   return NULL;
 }
 
-// ---- The next definition -------------------------------------------------------------------------
+// ---- The next definition ------------------------------------------------------------------------
 
 struct next {
   const char *name;

@@ -1,10 +1,10 @@
 // The ELF objects that are loaded into this process, as the loader has them in memory.
 //
 // dlsym allocates and takes locks that must not be taken inside the first malloc; this walks the
-// loader's public list (_r_debug) and reads dynamic sections, and nothing else. It calls no function
-// of libc: a sanitizer that is just starting has replaced those with ones that do not work yet.
-// Order is load order, which for objects loaded at start is also the order in which the loader looks
-// a name up. Symbol versions are not compared: the default version of a name is preferred.
+// loader's public list (_r_debug) and reads dynamic sections, and nothing else. It calls no
+// function of libc: a sanitizer that is just starting has replaced those with ones that do not work
+// yet. Order is load order, which for objects loaded at start is also the order in which the loader
+// looks a name up. Symbol versions are not compared: the default version of a name is preferred.
 #ifndef HZ_DISPATCH_OBJECTS_H
 #define HZ_DISPATCH_OBJECTS_H
 

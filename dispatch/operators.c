@@ -19,7 +19,7 @@
 HZ_CXX_FAMILY(HZ_OPERATOR)
 #undef HZ_OPERATOR
 
-// ---- new -----------------------------------------------------------------------------------------
+// ---- new ----------------------------------------------------------------------------------------
 
 // The runtime's own operator of this name.
 static HZ_SLOW void *runtime_operator(const char *name) {
@@ -47,7 +47,7 @@ HZ_CXX_NEW(HZ_RULE_NEW)
 HZ_CXX_NEW_ALIGNED(HZ_RULE_NEW)
 #undef HZ_TAKE
 
-// ---- delete --------------------------------------------------------------------------------------
+// ---- delete -------------------------------------------------------------------------------------
 
 // Sizes and alignments are hints, as in free_sized, and stay unused.
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -21,7 +21,7 @@ void *hz_rule_calloc(size_t count, size_t bytes) {
   return hz_active.table.alloc_zeroed(total);
 }
 
-// ---- realloc -------------------------------------------------------------------------------------
+// ---- realloc ------------------------------------------------------------------------------------
 
 // By copying. old: bytes usable at p. A shrink cannot fail: the old block has room enough.
 static void *move_block(void *p, size_t old, size_t bytes) {
@@ -55,7 +55,7 @@ void *hz_rule_reallocarray(void *p, size_t count, size_t bytes) {
   return hz_rule_realloc(p, total);
 }
 
-// ---- alignment -----------------------------------------------------------------------------------
+// ---- alignment ----------------------------------------------------------------------------------
 
 // An alignment that is no power of two counts as the next one. EINVAL: there is no next one.
 void *hz_rule_memalign(size_t align, size_t bytes) {
@@ -93,7 +93,7 @@ void *hz_rule_pvalloc(size_t bytes) {
   return hz_rule_memalign(hz_page_bytes, hz_align_up(bytes, hz_page_bytes));
 }
 
-// ---- other names of free -------------------------------------------------------------------------
+// ---- other names of free ------------------------------------------------------------------------
 
 // Sizes and alignments are hints: programs get them wrong, and a line knows better.
 

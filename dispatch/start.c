@@ -34,7 +34,7 @@ uint64_t hz_now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-// ---- Who we are ----------------------------------------------------------------------------------
+// ---- Who we are ---------------------------------------------------------------------------------
 
 // The name it was called by: /usr/bin/redis-server, not what the symbolic link leads to. A program
 // that was executed through a descriptor has only the link's name.
@@ -47,7 +47,7 @@ static const char *program_name(void) {
   return length > 0 ? hz_plain_last_part(link) : "?";
 }
 
-// ---- Configuration -------------------------------------------------------------------------------
+// ---- Configuration ------------------------------------------------------------------------------
 
 static void load_config(void) {
   static struct hz_option_group groups[MAX_GROUPS];
@@ -80,7 +80,7 @@ static void obey_strict(void) {
   _exit(EXIT_CONFIG);
 }
 
-// ---- The line ------------------------------------------------------------------------------------
+// ---- The line -----------------------------------------------------------------------------------
 
 static bool start_line(const struct hz_line *line) {
   const struct hz_core_options core = {

@@ -22,7 +22,7 @@ static struct hz_gauges read_gauges(void) {
   return gauges;
 }
 
-// ---- The report ----------------------------------------------------------------------------------
+// ---- The report ---------------------------------------------------------------------------------
 
 #define HZ_GAUGE_ROWS(X)                                                                           \
   X(reserved_bytes, "bytes", "address space held")                                                 \
@@ -100,7 +100,7 @@ void hz_summary_send(const char *reason) {
   errno = saved;
 }
 
-// ---- Interval reports ----------------------------------------------------------------------------
+// ---- Interval reports ---------------------------------------------------------------------------
 
 static _Atomic uint64_t interval_due_ms;
 
@@ -119,7 +119,7 @@ void hz_summary_start_interval(void) {
     hz_tick_hook = report_when_due;
 }
 
-// ---- Rules: trim and options ---------------------------------------------------------------------
+// ---- Rules: trim and options --------------------------------------------------------------------
 
 int hz_rule_malloc_trim(size_t pad) {
   if (hz_process.line == NULL) return 0;
@@ -137,7 +137,7 @@ int hz_rule_mallopt(int parameter, int value) {
   return 1;
 }
 
-// ---- Rules: telling of the heap ------------------------------------------------------------------
+// ---- Rules: telling of the heap -----------------------------------------------------------------
 
 static uint64_t less(uint64_t from, uint64_t what) {
   return from > what ? from - what : 0;

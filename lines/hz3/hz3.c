@@ -20,8 +20,8 @@ static void *take_above(size_t align, size_t bytes, bool *zero) {
   return hz_run_block_take(heap != NULL ? &heap->runs : NULL, bytes, align, zero);
 }
 
-// Run blocks come and go by the million, and reading the clock would be a third of their cost: it is
-// read for every 16th of a thread's calls.
+// Run blocks come and go by the million, and reading the clock would be a third of their cost: it
+// is read for every 16th of a thread's calls.
 static void above_done(struct hz3_heap *heap) {
   if (heap == NULL || ++heap->calls_above % 16 == 0) hz3_slow_path_done(heap);
 }

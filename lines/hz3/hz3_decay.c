@@ -7,7 +7,8 @@
 
 enum { CHECK_EVERY = 256 }; // debug builds: slow steps between two walks of all invariants
 
-// Counts calls of hz3_reclaim: a thread that sees a new number empties its heap at its next slow path.
+// Counts calls of hz3_reclaim: a thread that sees a new number empties its heap at its next slow
+// path.
 static _Atomic uint32_t trims;
 
 static void give_list(unsigned class_id, struct hz_magazine *list) {

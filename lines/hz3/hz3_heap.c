@@ -100,7 +100,8 @@ static struct hz3_heap *heap_of(struct hz_thread *thread) {
   return (struct hz3_heap *)((char *)thread - offsetof(struct hz3_heap, thread));
 }
 
-// What the thread still frees or allocates from here on goes to and comes from the runs, one by one.
+// What the thread still frees or allocates from here on goes to and comes from the runs, one by
+// one.
 static void on_thread_exit(struct hz_thread *thread) {
   hz3_heap = &hz3_dead_heap;
   hz3_heap_flush(heap_of(thread));
@@ -108,10 +109,10 @@ static void on_thread_exit(struct hz_thread *thread) {
   hz_count(HZ_COUNT_threads_ended, 1);
 }
 
-// A fork may have caught the orphan's thread between any two stores of a slow path. So a magazine is
-// believed only where top lies inside of it, its record and the spare ones are never used again, and
-// what the thread had in its hands is lost. What is given is forgotten first: another fork may catch
-// us here.
+// A fork may have caught the orphan's thread between any two stores of a slow path. So a magazine
+// is believed only where top lies inside of it, its record and the spare ones are never used again,
+// and what the thread had in its hands is lost. What is given is forgotten first: another fork may
+// catch us here.
 static void salvage(struct hz3_heap *heap) {
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
     struct hz_magazine *m = heap->loaded[c];

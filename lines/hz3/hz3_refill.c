@@ -115,8 +115,8 @@ static uint32_t take_own(unsigned shard, unsigned class_id, void **out, uint32_t
   return hz_central_take(class_id, shard, out, want, &last);
 }
 
-// Blocks from a run of one of these shards. The run becomes ours: who lives there would find its own
-// blocks foreign, so a living shard is asked only when there is no other memory.
+// Blocks from a run of one of these shards. The run becomes ours: who lives there would find its
+// own blocks foreign, so a living shard is asked only when there is no other memory.
 static uint32_t take_over(uint64_t shards, unsigned shard, unsigned class_id, void **out,
                           uint32_t want) {
   const unsigned other = hz_central_find_home(class_id, shards);

@@ -1,5 +1,6 @@
 // Children inherit the caches of threads that they do not have, caught between any two stores: none
-// of their blocks may be given out twice or be lost to the wrong heap. Arguments: forks (150), seed.
+// of their blocks may be given out twice or be lost to the wrong heap. Arguments: forks (150),
+// seed.
 //
 // The threads do nothing but fill and empty their caches, so that most forks catch one of them on a
 // slow path. A child allocates past everything that it inherited, each block bearing its own

@@ -1,5 +1,5 @@
-// Memory goes back to the kernel. Arguments: how (trim, idle, idle_large), mix (small, mixed, large,
-// huge, every_second), number of threads that allocate (1).
+// Memory goes back to the kernel. Arguments: how (trim, idle, idle_large), mix (small, mixed,
+// large, huge, every_second), number of threads that allocate (1).
 //
 // 200 MiB are filled and freed (every_second: half of them). trim: malloc_trim(0) gives back at
 // least 90 % of what is free. idle: so does time, seen by a program that goes on allocating a

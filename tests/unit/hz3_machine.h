@@ -1,5 +1,5 @@
-// hz3 on the machine of tests/support/fake_os.h: started with its defaults or a profile, used through
-// struct hz_line, and asked at the end whether anything was lost.
+// hz3 on the machine of tests/support/fake_os.h: started with its defaults or a profile, used
+// through struct hz_line, and asked at the end whether anything was lost.
 #ifndef TESTS_UNIT_HZ3_MACHINE_H
 #define TESTS_UNIT_HZ3_MACHINE_H
 

@@ -72,7 +72,7 @@ static void assert_has(const char *text, const char *part) {
   if (strstr(text, part) == NULL) fail_msg("\"%s\" is not in:\n%s", part, text);
 }
 
-// ---- JSON's grammar: each function eats one thing and returns what is left, or NULL --------------
+// ---- JSON's grammar: each function eats one thing and returns what is left, or NULL -------------
 
 static const char *eat_value(const char *at);
 

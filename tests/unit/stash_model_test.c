@@ -1,6 +1,6 @@
-// The stash of core/magazine.h and the lock of core/lock.h as machines of single memory accesses: all
-// interleavings of a few threads are walked, and in none is a packet lost or taken twice, do two
-// threads hold the lock, or does one sleep for ever.
+// The stash of core/magazine.h and the lock of core/lock.h as machines of single memory accesses:
+// all interleavings of a few threads are walked, and in none is a packet lost or taken twice, do
+// two threads hold the lock, or does one sleep for ever.
 //
 // The machines follow the code access by access; the order of accesses is what they show, not the
 // memory orders of weaker processors. To show that the walk would notice, each is also walked with
@@ -87,8 +87,8 @@ static const char *walk(const struct model *model, const struct state *start) {
 
 // ---- The stash ---------------------------------------------------------------------------------
 
-// Packets are numbered from 1; 0 is NULL. Pushers take them from a pool, takers put them back there,
-// so that they come again while others still know them.
+// Packets are numbered from 1; 0 is NULL. Pushers take them from a pool, takers put them back
+// there, so that they come again while others still know them.
 enum { PACKETS = 3, PUSHERS = 2, TAKERS = 2, ROUNDS = 2, MAX_DEPTH = 2 };
 
 enum pusher_pc { PUSH_BEGIN, PUSH_LOAD, PUSH_DEPTH, PUSH_STORE_DEPTH, PUSH_STORE_NEXT, PUSH_SWAP };
