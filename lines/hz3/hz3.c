@@ -6,10 +6,8 @@
 
 #include <string.h>
 
-#include "core/counter.h"
 #include "core/large.h"
 #include "core/misuse.h"
-#include "core/os.h"
 
 // ---- Blocks above the classes -------------------------------------------------------------------
 
@@ -20,8 +18,8 @@ static void *take_above(size_t align, size_t bytes, bool *zero) {
   return hz_run_block_take(heap != NULL ? &heap->runs : NULL, bytes, align, zero);
 }
 
-// Run blocks come and go by the million, and reading the clock would be a third of their cost: it
-// is read for every 16th of a thread's calls.
+// Run blocks come and go by the million, so the clock is read for every 16th of a thread's calls
+// only. Source: docs/DECISIONS.md, "Run blocks read the clock at every 16th call".
 static void above_done(struct hz3_heap *heap) {
   if (heap == NULL || ++heap->calls_above % 16 == 0) hz3_slow_path_done(heap);
 }
