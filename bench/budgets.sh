@@ -9,7 +9,7 @@
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 
-start_runs=400 over=0
+start_rounds=100 over=0
 
 # Prints a line; figure must not be greater than budget ("none": nothing is asked of it).
 verdict() { # name, figure, budget, unit
@@ -21,7 +21,8 @@ verdict() { # name, figure, budget, unit
   [[ $word != over ]] || over=1
 }
 
-# Instructions per pair that a line may need; the other allocators' figures are bench/pair.sh's.
+# Instructions per pair that a line may need; the other allocators' figures are `hakozuna bench
+# instructions`.
 pair_budget() { # profile
   case $1 in
     hz3*) echo 45 ;;
@@ -34,36 +35,44 @@ pair_budget() { # profile
 check_pairs() {
   local profiles profile figure
   require_valgrind
-  profiles=$(our_profiles all)
+  profiles=$(our_profiles)
   for profile in $profiles; do
     figure=$(instructions_per_pair "LD_PRELOAD=$library" "HAKOZUNA_PROFILE=$profile" \
-      "$bin/pair" single)
+      "$bin/pair" loop=single)
     # The loop takes a whole number; the fraction is slow work that fell into the longer run.
     figure=$(printf '%.0f' "$figure")
     verdict "pair of malloc(64), $profile" "$figure" "$(pair_budget "$profile")" instructions
   done
 }
 
-# The median of a figure in a row of bench/spawn's table. Each figure takes three columns.
-median_of() { # table, variant, figure
-  awk -v variant="$2" -v figure="$3" '
-    $1 == "#" { for (i = 3; i <= NF; i++) if ($i == figure) column = i - 1 }
-    $1 == variant { print $column; found = 1 }
-    END { exit !found }' <<<"$1"
+# The median of a figure of an allocator in a file of `hakozuna compare --json`.
+median_of() { # file, allocator, figure
+  python3 - "$@" <<'PYTHON'
+import json, sys
+path, allocator, figure = sys.argv[1:]
+results = json.load(open(path))["lanes"][0]["results"]
+print(next(r[figure]["median"] for r in results if r["allocator"] == allocator))
+PYTHON
 }
 
-difference() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.0f\n", a - b }'; }
 per_cent_over() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.1f\n", 100 * (a - b) / b }'; }
 
+# The library by its path, without a profile's name: as a service has it that was told nothing.
 check_start() {
-  local table plain ours
-  table=$("$bin/spawn" "$start_runs" plain "ours LD_PRELOAD=$library" -- true)
-  plain=$(median_of "$table" plain wall_us)
-  ours=$(median_of "$table" ours wall_us)
-  verdict "start of true, over glibc" "$(difference "$ours" "$plain")" 200 microseconds
-  plain=$(median_of "$table" plain rss_kib)
-  ours=$(median_of "$table" ours rss_kib)
-  verdict "peak RSS of true, over glibc" "$(difference "$ours" "$plain")" 400 KiB
+  local figures
+  figures=$(mktemp)
+  "$command_line" compare -n "$start_rounds" -p glibc --peer "ours=$library" --json "$figures" \
+    -- true >/dev/null
+  verdict "start of true, over glibc" "$(over_glibc "$figures" speed 1e6)" 200 microseconds
+  verdict "peak RSS of true, over glibc" "$(over_glibc "$figures" peak_kib 1)" 400 KiB
+  rm -f "$figures"
+}
+
+over_glibc() { # file, figure, factor
+  local ours glibc
+  ours=$(median_of "$1" ours "$2")
+  glibc=$(median_of "$1" glibc "$2")
+  awk -v a="$ours" -v b="$glibc" -v f="$3" 'BEGIN { printf "%.0f\n", f * (a - b) }'
 }
 
 # The budget is for loops that hold blocks. The loop of malloc(64) and free alone, where two jumps
@@ -79,7 +88,7 @@ check_choice() {
     direct=$(instructions_per_pair "$choose" direct "$loop")
     through=$(instructions_per_pair "$choose" table "$loop")
     verdict "choice at run time, $loop" "$(per_cent_over "$through" "$direct")" "$limit" '% instr.'
-    through=$("$choose" compare "$loop" 200000)
+    through=$("$choose" compare "$loop" pairs=200000)
     verdict "choice at run time, $loop" "${through##*percent=}" "$limit" '% time'
   done
 }

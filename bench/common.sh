@@ -1,11 +1,11 @@
-# What the scripts of this folder share: where the library, the compiled programs and the other
-# allocators are, and how instructions are counted. Sourced, never run.
+# What the scripts of this folder share: where the library, the command and the compiled programs
+# are, and how instructions are counted. Sourced, never run.
 #
 # Variables that a caller may set:
-#   HAKOZUNA_LIB        the preload library, absolute; default: what Bazel built; empty: none
-#   HAKOZUNA_CLI        the command, asked for the names of the profiles; default: what Bazel built
-#   HZ_BENCH_PROFILES   names of profiles, separated by blanks, in place of the script's choice
-#   HAKOZUNA_BENCH_BIN  a folder with the compiled spawn, pair and remote; default: they are compiled
+#   HAKOZUNA_LIB        the preload library, absolute; default: what Bazel built
+#   HAKOZUNA_CLI        the command; default: what Bazel built
+#   HZ_BENCH_PROFILES   names of profiles, separated by blanks, in place of all
+#   HAKOZUNA_BENCH_BIN  a folder with the compiled pair and remote; default: they are compiled
 #   HAKOZUNA_CHOOSE     the compiled choose/choose.c; default: what Bazel built
 #   CC                  the compiler, default gcc
 # They are taken over here and removed, so that no measured program sees them.
@@ -41,55 +41,30 @@ use_programs() {
   bin=$(mktemp -d "${TMPDIR:-/tmp}/hakozuna-bench.XXXXXX")
   trap 'rm -rf "$bin"' EXIT
   local compile=("${CC:-gcc}" -std=c11 -D_GNU_SOURCE)
-  "${compile[@]}" -O1 -static -o "$bin/spawn" "$bench_folder/spawn.c"
-  "${compile[@]}" -O1 -fno-builtin -o "$bin/pair" "$bench_folder/pair.c"
-  "${compile[@]}" -O2 -pthread -o "$bin/remote" "$bench_folder/remote.c"
+  "${compile[@]}" -O1 -fno-builtin -pthread -o "$bin/pair" "$bench_folder/pair.c"
+  "${compile[@]}" -O2 -fno-builtin -pthread -o "$bin/remote" "$bench_folder/remote.c"
 }
 
-# Prints names of profiles: those that the caller wants, else every one ("all"), or the default of
-# each line ("defaults").
-our_profiles() { # all | defaults
+# Prints names of profiles: those that the caller wants, else every one.
+our_profiles() {
   if [[ -n $profiles_wanted ]]; then
     tr -s ' ' '\n' <<<"$profiles_wanted"
   elif [[ -x $command_line ]]; then
-    "$command_line" profiles --plain |
-      awk -F'\t' -v which="$1" 'which == "all" || !seen[$2]++ { print $1 }'
+    "$command_line" profiles --plain | cut -f 1
   else
     fail "no command at $command_line to ask for the profiles; build it (./hakozuna build) or set" \
       "HZ_BENCH_PROFILES"
   fi
 }
 
-# Prints one variant of bench/spawn per line: "NAME [VARIABLE=VALUE]...".
-our_variants() { # all | defaults
-  [[ -n $library ]] || return 0
-  require_library
-  local names profile
-  names=$(our_profiles "$1")
-  for profile in $names; do echo "$profile LD_PRELOAD=$library HAKOZUNA_PROFILE=$profile"; done
-}
-
-# The same for the allocators of Debian's that are installed.
-peer_variants() {
-  local name file path
-  while read -r name file; do
-    path=$(compgen -G "/usr/lib/*-linux-gnu*/$file" | head -n 1) || continue
-    echo "$name LD_PRELOAD=$path"
-  done <<'PEERS'
-jemalloc libjemalloc.so.2
-tcmalloc libtcmalloc_minimal.so.4
-mimalloc libmimalloc.so.2
-PEERS
-}
-
 # Instructions that a pair of malloc and free takes in a loop of a program: the difference of two
 # runs under callgrind over the difference of their pairs, so that start-up, symbol lookup and first
 # refills cancel out. The loop's own are included.
-#   instructions_per_pair [VARIABLE=VALUE]... PROGRAM ARGUMENT...     (PAIRS is appended)
+#   instructions_per_pair [VARIABLE=VALUE]... PROGRAM ARGUMENT...     (pairs=N is appended)
 instructions_per_pair() {
   local few=100000 many=500000 low high
-  low=$(instructions_of "$@" "$few")
-  high=$(instructions_of "$@" "$many")
+  low=$(instructions_of "$@" "pairs=$few")
+  high=$(instructions_of "$@" "pairs=$many")
   awk -v a="$low" -v b="$high" -v n=$((many - few)) 'BEGIN { printf "%.1f\n", (b - a) / n }'
 }
 

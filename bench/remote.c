@@ -1,140 +1,56 @@
 // The `remote` lanes: threads that allocate, and free what their neighbour allocated.
 //
-//   remote THREADS STEPS WS MIN MAX REMOTE RING TOUCH [fallback]
+//   remote [threads=16] [ws=400] [min=16] [max=2048] [remote=90] [ring=65536] [touch=0]
+//          [fallback=0] [seconds=0.5 | steps=N] [rest_ms=10]
 //
-// Each of THREADS threads owns WS slots and does STEPS steps. A step draws a slot: empty, then it
-// gets a block of MIN to MAX bytes; full, then the block is freed here or, in REMOTE of 100 cases,
-// handed to the next thread through a ring of RING entries (a power of two). Before each step of
-// its own a thread frees everything that it finds in its ring. A full ring makes a thread drain its
-// own ring and yield until there is room, so that every allocator does the same remote work; with
-// `fallback` it frees the block here instead, and the share printed is smaller. TOUCH > 0 writes
-// the first TOUCH bytes of each block (at most its size) and verifies them when it is freed.
+// Each thread owns `ws` slots. A step draws a slot: empty, then it gets a block of min to max
+// bytes; full, then the block is freed here or, in `remote` of 100 cases, handed to the next thread
+// through a ring of `ring` entries (a power of two). Before each step of its own a thread frees
+// everything that it finds in its ring. A full ring makes a thread drain its own ring and yield
+// until there is room, so that every allocator does the same remote work; with fallback=1 it frees
+// the block here instead, and the share printed is smaller. touch: see blocks.h.
 //
 // A step is one operation. Time runs from the first worker's start to the last one's end, both
-// stamped by the workers, and an end comes after everything handed over was freed. All state of
-// the harness is mapped, touched beforehand and padded to 128 bytes, so that no allocator's layout
-// decides what shares a cache line. Prints mops (million operations per second), seconds, remote
-// (per cent of the frees that were handed over), heap_kib (peak RSS above that before the workers
-// began). Exit code 1: a block's bytes were not what was written.
-//
-// By hand: gcc -O2 -pthread -o /tmp/remote bench/remote.c
-//          && /tmp/remote 16 500000 400 16 32768 90 65536 0
-#include <pthread.h>
+// stamped by the workers, and an end comes after everything handed over was freed. Prints besides
+// the common figures remote= (per cent of the frees that were handed over).
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { PAD = 128, MAX_THREADS = 1024, DRAIN_PAUSE_NS = 50000 };
+#include "crew.h"
+#include "report.h"
+#include "ring.h"
+#include "slots.h"
 
-struct lane {
-  size_t threads, steps, ws, min, max, remote, ring, touch;
-  bool fallback;
-};
-static struct lane lane;
+enum { DRAIN_PAUSE_NS = 50000 };
 
-// One producer (the thread before), one consumer. Counts only grow; entries are taken modulo ring.
-struct ring {
-  _Alignas(PAD) _Atomic uint64_t head; // written by the producer, release; read by the consumer
-  uint64_t tail_seen;                  // the producer's last view of tail
-  _Atomic bool closed;                 // the producer has ended
-  _Alignas(PAD) _Atomic uint64_t tail; // written by the consumer, release; read by the producer
-  _Alignas(PAD) void **entries;        // constant
+static struct { size_t threads, ws, remote, ring, fallback; } rules;
+
+static const struct argument arguments[] = {
+    THREADS_ARGUMENT(&rules.threads, 16),
+    {.key = "ws", .value = &rules.ws, .usual = 400, .least = 1, .most = SLOTS_MOST},
+    SIZE_ARGUMENTS(16, 2048),
+    {.key = "remote", .value = &rules.remote, .usual = 90, .most = 100},
+    RING_ARGUMENT(&rules.ring, 65536),
+    TOUCH_ARGUMENT(0),
+    {.key = "fallback", .value = &rules.fallback, .most = 1},
+    PACE_ARGUMENTS,
+    REST_ARGUMENT(10),
 };
 
-struct worker {
-  _Alignas(PAD) pthread_t thread;
+struct remote_worker {
+  struct worker worker;
+  struct slots slots;
   struct ring *in, *out;
-  void **slots;
-  uint64_t random;
-  uint64_t frees, handed, stamp, damaged;
-  double begin, end;
+  uint64_t frees, handed;
 };
 
-static pthread_barrier_t barrier;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+static inline size_t drain(struct remote_worker *w) {
+  return ring_drain(w->in, &w->worker.witness, rules.ring);
 }
 
-static uint64_t draw(uint64_t *state) { // xorshift64
-  uint64_t x = *state;
-  x ^= x << 13;
-  x ^= x >> 7;
-  x ^= x << 17;
-  return *state = x;
-}
-
-// A touched block describes itself: its first word is a stamp, the second the words written, the
-// others repeat the stamp. A freed block's stamp is cleared: whoever owns it too will notice.
-static void write_block(struct worker *w, void *p, size_t bytes) {
-  uint64_t *words = p, stamp = ++w->stamp * 0x9e3779b97f4a7c15u | 1;
-  size_t n = (bytes < lane.touch ? bytes : lane.touch) / sizeof *words;
-  words[0] = stamp;
-  words[1] = n;
-  for (size_t i = 2; i < n; i++) words[i] = stamp;
-}
-
-static void verify_block(struct worker *w, void *p) {
-  uint64_t *words = p, stamp = words[0];
-  size_t n = words[1];
-  bool good = (stamp & 1) != 0 && n >= 2 && n <= lane.touch / sizeof *words;
-  for (size_t i = 2; good && i < n; i++) good = words[i] == stamp;
-  if (!good) w->damaged++;
-  words[0] = 0;
-}
-
-static void *take_block(struct worker *w, size_t bytes) {
-  void *p = malloc(bytes);
-  if (p == NULL) {
-    fprintf(stderr, "remote: malloc(%zu) returned NULL\n", bytes);
-    exit(1);
-  }
-  if (lane.touch != 0) write_block(w, p, bytes);
-  return p;
-}
-
-static void free_block(struct worker *w, void *p) {
-  if (lane.touch != 0) verify_block(w, p);
-  free(p);
-}
-
-// Frees what the neighbour has handed over. Returns how many.
-static inline uint64_t drain(struct worker *w) {
-  struct ring *in = w->in;
-  uint64_t tail = atomic_load_explicit(&in->tail, memory_order_relaxed);
-  uint64_t head = atomic_load_explicit(&in->head, memory_order_acquire);
-  uint64_t found = head - tail;
-  if (found == 0) return 0;
-  for (; tail != head; tail++) free_block(w, in->entries[tail & (lane.ring - 1)]);
-  atomic_store_explicit(&in->tail, tail, memory_order_release);
-  return found;
-}
-
-static inline bool push(struct ring *out, void *p) {
-  uint64_t head = atomic_load_explicit(&out->head, memory_order_relaxed);
-  if (head - out->tail_seen == lane.ring) {
-    out->tail_seen = atomic_load_explicit(&out->tail, memory_order_acquire);
-    if (head - out->tail_seen == lane.ring) return false;
-  }
-  out->entries[head & (lane.ring - 1)] = p;
-  atomic_store_explicit(&out->head, head + 1, memory_order_release);
-  return true;
-}
-
-static void hand_over(struct worker *w, void *p) {
-  while (!push(w->out, p)) {
-    if (lane.fallback) {
-      free_block(w, p);
+static void hand_over(struct remote_worker *w, void *p, uint64_t stamp) {
+  while (!ring_push(w->out, p, stamp)) {
+    if (rules.fallback != 0) {
+      block_drop(&w->worker.witness, p, stamp);
       return;
     }
     drain(w);
@@ -143,146 +59,75 @@ static void hand_over(struct worker *w, void *p) {
   w->handed++;
 }
 
-// The draw's bits: 0..19 the slot, 20..43 the size, 44..63 local or remote.
-static void step(struct worker *w) {
-  uint64_t r = draw(&w->random);
-  void **slot = &w->slots[((r & 0xfffff) * lane.ws) >> 20];
-  if (*slot == NULL) {
-    size_t span = lane.max - lane.min + 1;
-    *slot = take_block(w, lane.min + ((((r >> 20) & 0xffffff) * span) >> 24));
+static void step(struct remote_worker *w) {
+  uint64_t drawn = draw(&w->worker.random);
+  size_t place = draw_place(drawn, rules.ws);
+  if (w->slots.blocks[place] == NULL) {
+    size_t bytes = draw_size(drawn, block_rules.min, block_rules.max);
+    slots_take(&w->worker.witness, &w->slots, place, bytes);
     return;
   }
   w->frees++;
-  if (((r >> 44) * 100) >> 20 < lane.remote) {
-    hand_over(w, *slot);
+  if (draw_case(drawn, 100) < rules.remote) {
+    hand_over(w, w->slots.blocks[place], slots_stamp(&w->slots, place));
+    w->slots.blocks[place] = NULL;
   } else {
-    free_block(w, *slot);
+    slots_drop(&w->worker.witness, &w->slots, place);
   }
-  *slot = NULL;
 }
 
-static void *work(void *argument) {
-  struct worker *w = argument;
-  pthread_barrier_wait(&barrier);
-  w->begin = now();
-  for (size_t i = 0; i < lane.steps; i++) {
-    drain(w);
-    step(w);
-  }
-  atomic_store_explicit(&w->out->closed, true, memory_order_release); // pairs with the load below
+// Frees what the neighbour still hands over, until it has ended.
+static void drain_to_end(struct remote_worker *w) {
   const struct timespec pause = {.tv_nsec = DRAIN_PAUSE_NS};
   for (;;) {
-    bool closed = atomic_load_explicit(&w->in->closed, memory_order_acquire);
+    bool closed = ring_is_closed(w->in);
     if (drain(w) == 0 && closed) break;
     if (!closed) nanosleep(&pause, NULL); // leaves the cores to those that still work
   }
-  w->end = now();
-  for (size_t i = 0; i < lane.ws; i++) {
-    if (w->slots[i] != NULL) free_block(w, w->slots[i]);
+}
+
+static void *work(void *argument) {
+  struct remote_worker *w = argument;
+  worker_begin(&w->worker);
+  for (size_t batch; (batch = pace_next(&w->worker.pace, PACE_BATCH)) != 0;) {
+    for (size_t i = 0; i < batch; i++) {
+      drain(w);
+      step(w);
+    }
   }
+  ring_close(w->out);
+  drain_to_end(w);
+  worker_end(&w->worker, w->worker.pace.done);
+  slots_drop_all(&w->worker.witness, &w->slots);
   return NULL;
 }
 
-// Mapped and written once, so that it is part of the RSS before the workers begin.
-static void *map_state(size_t bytes) {
-  void *p =
-      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (p == MAP_FAILED) {
-    perror("remote: mmap of the harness's state");
-    exit(1);
+static void prepare(void) {
+  crew_map(rules.threads, sizeof(struct remote_worker));
+  struct ring *rings = state_map(rules.threads * sizeof *rings);
+  for (size_t i = 0; i < rules.threads; i++) {
+    struct remote_worker *w = crew_worker(i);
+    rings[i].entries = slots_map(rules.ring);
+    w->slots = slots_map(rules.ws);
+    w->in = &rings[i];
+    w->out = &rings[(i + 1) % rules.threads];
   }
-  return p;
-}
-
-static size_t padded(size_t bytes) {
-  return (bytes + PAD - 1) & ~(size_t)(PAD - 1);
-}
-
-static struct worker *prepare(void) {
-  size_t slot_bytes = padded(lane.ws * sizeof(void *)),
-         ring_bytes = padded(lane.ring * sizeof(void *));
-  struct worker *workers = map_state(lane.threads * sizeof *workers);
-  struct ring *rings = map_state(lane.threads * sizeof *rings);
-  char *slots = map_state(lane.threads * slot_bytes),
-       *entries = map_state(lane.threads * ring_bytes);
-  for (size_t i = 0; i < lane.threads; i++) {
-    rings[i].entries = (void **)(entries + i * ring_bytes);
-    workers[i].in = &rings[i];
-    workers[i].out = &rings[(i + 1) % lane.threads];
-    workers[i].slots = (void **)(slots + i * slot_bytes);
-    workers[i].random = 0x2545f4914f6cdd1du * (i + 1);
-    workers[i].stamp = (uint64_t)i << 40;
-  }
-  return workers;
-}
-
-// Resident KiB now: the second number of /proc/self/statm, in pages.
-static long resident_kib(void) {
-  FILE *file = fopen("/proc/self/statm", "r");
-  long pages = 0;
-  if (file != NULL) {
-    if (fscanf(file, "%*d %ld", &pages) != 1) pages = 0;
-    fclose(file);
-  }
-  return pages * (sysconf(_SC_PAGESIZE) / 1024);
-}
-
-static int report(const struct worker *workers, long before_kib) {
-  double begin = workers[0].begin, end = workers[0].end;
-  uint64_t frees = 0, handed = 0, damaged = 0;
-  for (size_t i = 0; i < lane.threads; i++) {
-    if (workers[i].begin < begin) begin = workers[i].begin;
-    if (workers[i].end > end) end = workers[i].end;
-    frees += workers[i].frees;
-    handed += workers[i].handed;
-    damaged += workers[i].damaged;
-  }
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  double operations = (double)lane.threads * (double)lane.steps;
-  printf("mops=%.3f seconds=%.3f remote=%.1f heap_kib=%ld\n", operations / 1e6 / (end - begin),
-         end - begin, frees == 0 ? 0.0 : 100.0 * (double)handed / (double)frees,
-         usage.ru_maxrss - before_kib);
-  if (damaged == 0) return 0;
-  fprintf(stderr, "remote: %llu blocks were damaged between their write and their free\n",
-          (unsigned long long)damaged);
-  return 1;
-}
-
-static bool parse(int argc, char **argv) {
-  size_t *fields[] = {&lane.threads, &lane.steps,  &lane.ws,   &lane.min,
-                      &lane.max,     &lane.remote, &lane.ring, &lane.touch};
-  if (argc != 9 && argc != 10) return false;
-  for (size_t i = 0; i < 8; i++) {
-    char *end;
-    *fields[i] = strtoull(argv[i + 1], &end, 10);
-    if (*end != '\0') return false;
-  }
-  if (argc == 10 && strcmp(argv[9], "fallback") != 0) return false;
-  lane.fallback = argc == 10;
-  bool counts = lane.threads >= 1 && lane.threads <= MAX_THREADS && lane.steps >= 1 && lane.ws >= 1;
-  bool sizes = lane.min <= lane.max && lane.max < 1u << 30;
-  bool ring = lane.ring >= 1 && (lane.ring & (lane.ring - 1)) == 0;
-  bool touch = lane.touch == 0 || (lane.touch >= 16 && lane.min >= 16);
-  return counts && sizes && ring && touch && lane.ws < 1u << 20 && lane.remote <= 100;
 }
 
 int main(int argc, char **argv) {
-  if (!parse(argc, argv)) {
-    fprintf(stderr,
-            "remote: expected: remote THREADS STEPS WS MIN MAX REMOTE RING TOUCH [fallback], "
-            "with REMOTE 0 to 100, RING a power of two, TOUCH 0 or at least 16 (then MIN too)\n");
-    return 2;
+  arguments_read(arguments, ARGUMENT_COUNT(arguments), argc, argv);
+  block_rules_check();
+  ring_check(rules.ring);
+  prepare();
+  crew_run(work);
+  struct figures figures = figures_of_crew();
+  uint64_t frees = 0, handed = 0;
+  for (size_t i = 0; i < rules.threads; i++) {
+    const struct remote_worker *w = crew_worker(i);
+    frees += w->frees;
+    handed += w->handed;
   }
-  struct worker *workers = prepare();
-  pthread_barrier_init(&barrier, NULL, (unsigned)lane.threads);
-  long before_kib = resident_kib();
-  for (size_t i = 0; i < lane.threads; i++) {
-    if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0) {
-      fprintf(stderr, "remote: thread %zu of %zu could not be created\n", i + 1, lane.threads);
-      return 1;
-    }
-  }
-  for (size_t i = 0; i < lane.threads; i++) pthread_join(workers[i].thread, NULL);
-  return report(workers, before_kib);
+  figures_rest(&figures);
+  report(&figures, "remote=%.1f", frees == 0 ? 0.0 : 100.0 * (double)handed / (double)frees);
+  return 0;
 }

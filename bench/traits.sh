@@ -12,18 +12,18 @@ source "$(dirname "$0")/common.sh"
 use_programs
 
 # count PROFILE EXPRESSION ARGUMENT...: runs `remote` and evaluates an expression over the report and
-# heap_kib, the peak of resident memory.
+# peak_kib, the peak of resident memory.
 count() {
   local profile=$1 expression=$2 report heap
   shift 2
   report=$(mktemp)
   heap=$(env HAKOZUNA_PROFILE="$profile" HAKOZUNA_STATS="json:$report" LD_PRELOAD="$library" \
-    "$bin/remote" "$@" | sed -n 's/.*heap_kib=\([0-9]*\).*/\1/p')
+    "$bin/remote" "$@" | sed -n 's/.*peak_kib=\([0-9]*\).*/\1/p')
   python3 -c '
 import json, sys
 report = json.load(open(sys.argv[1]))
 names = {k: v["value"] for kind in ("counters", "gauges") for k, v in report[kind].items()}
-names["heap_kib"] = int(sys.argv[3])
+names["peak_kib"] = int(sys.argv[3])
 print(eval(sys.argv[2], {}, names))' "$report" "$expression" "$heap"
   rm -f "$report"
 }
@@ -40,8 +40,8 @@ trait() {
     "$profile" "$text" "$ours" "$base" "$factor" "$word"
 }
 
-trait hz3-fast 'slow paths, local work' 'refills + overflows' 2 1 8000000 4000 16 4096 0 4096 0
-trait hz3-r50 'packets, half of the frees remote' 'remote_batches' 1.5 4 500000 400 16 1024 50 4096 0
-trait hz3-r90 'packets, most frees remote' 'remote_batches' 2.5 4 500000 400 16 1024 90 4096 0
-trait hz3-lowmem 'KiB resident, 16 threads' 'heap_kib' 1.5 16 1000000 400 16 2048 90 65536 0
+trait hz3-fast 'slow paths, local work' 'refills + overflows' 2 threads=1 steps=8000000 ws=4000 min=16 max=4096 remote=0 ring=4096
+trait hz3-r50 'packets, half of the frees remote' 'remote_batches' 1.5 threads=4 steps=500000 ws=400 min=16 max=1024 remote=50 ring=4096
+trait hz3-r90 'packets, most frees remote' 'remote_batches' 2.5 threads=4 steps=500000 ws=400 min=16 max=1024 remote=90 ring=4096
+trait hz3-lowmem 'KiB resident, 16 threads' 'peak_kib' 1.5 threads=16 steps=1000000 ws=400 min=16 max=2048 remote=90 ring=65536
 exit $verdict

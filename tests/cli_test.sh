@@ -4,36 +4,8 @@
 # Needs python3 for JSON and for a terminal (job control). The rest is the command itself, programs
 # of every Debian system, and files made here.
 source "$(dirname "$0")/support/harness.sh"
-root=$(dirname "$(dirname "$(realpath "$0")")")
-cli=$(realpath "$command_line")
+source "$(dirname "$0")/support/command.sh"
 cd "$work" || exit 1
-
-# returns STATUS COMMAND...: runs the tool, and checks its exit code.
-returns() {
-  local expected=$1
-  shift
-  run none "$cli" "$@"
-  if [ "$status" -eq "$expected" ]; then pass; else fail "exit code $status, expected $expected"; fi
-}
-
-# says out|err TEXT: the last run wrote a line with this text.
-says() {
-  if grep -q -F -e "$2" "$work/$1"; then pass; else fail "std$1 without \"$2\""; fi
-}
-
-# quiet out|err: the last run wrote nothing there.
-quiet() {
-  if [ ! -s "$work/$1" ]; then pass; else fail "std$1 is not empty"; fi
-}
-
-# json EXPRESSION: the last run's output is JSON, and the expression over it, named j, is true.
-json() {
-  if python3 -c "import json; j = json.load(open('$work/out')); assert $1, j" 2> "$work/err"; then
-    pass
-  else
-    fail "JSON without $1"
-  fi
-}
 
 test_help() {
   local command
@@ -41,7 +13,8 @@ test_help() {
   returns 0 --help && says out "doctor" && says out "127"
   returns 0 help && says out "profiles"
   returns 2 && says err "Commands:"
-  local commands=(run profiles config "config show" "config check" "config reference" doctor bench)
+  local commands=(run profiles config "config show" "config check" "config reference" doctor compare
+    bench)
   for command in "${commands[@]}"; do
     returns 0 $command --help
     says out "Usage: hakozuna $command"
@@ -98,7 +71,7 @@ test_documents() {
     grep '^|' > out
   if diff reference out > err 2>&1; then pass; else fail "not what \`config reference\` prints"; fi
   local option command
-  for command in run profiles "config show" "config check" doctor; do
+  for command in run profiles "config show" "config check" doctor compare bench; do
     "$cli" $command --help | grep -o -- '--[a-z]*' | sort -u |
       grep -v -x -e --help -e --usage -e --version > options
     while read -r option; do

@@ -28,7 +28,8 @@ static const struct hz_allocator allocators[] = {
      .prefix = "libmimalloc",
      .package = "libmimalloc2.0",
      .files = {"libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0"}},
-    {.name = "snmalloc", .prefix = "libsnmalloc"},
+    {.name = "mimalloc3", .prefix = "libmimalloc", .files = {"libmimalloc.so"}, .built = true},
+    {.name = "snmalloc", .prefix = "libsnmalloc", .files = {"libsnmalloc.so"}, .built = true},
     {.name = "rpmalloc", .prefix = "librpmalloc"},
     {.name = "hardened_malloc", .prefix = "libhardened_malloc"},
     {.name = "scudo", .prefix = "libscudo"},
@@ -87,26 +88,64 @@ static bool find_in_system(const char *file, char *path) {
   return false;
 }
 
-static int locate_by_name(const struct hz_allocator *allocator, char *path) {
-  for (size_t i = 0; i < hz_count_of(allocator->files) && allocator->files[i]; i++)
-    if (find_in_system(allocator->files[i], path)) return hz_library_check(path);
-  hz_log("%s is not installed: %s is in none of the system's library folders; "
-         "`apt-get install %s` brings it, or give --allocator the library's path.",
-         allocator->name, allocator->files[0], allocator->package);
-  return HZ_EXIT_NO_LIBRARY;
+// Where bench/peers.sh puts what it builds, as the XDG base directories have it.
+static void find_built(const struct hz_allocator *allocator, char *path) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  bool set = cache && cache[0] == '/';
+  hz_format(path, PATH_MAX, "%s%s/hakozuna/peers/%s/%s",
+            set    ? cache
+            : home ? home
+                   : "",
+            set ? "" : "/.cache", allocator->name, allocator->files[0]);
 }
 
-int hz_allocator_locate(const char *given, char *path) {
+const struct hz_allocator *hz_allocator_named(size_t i) {
+  for (size_t row = 0; row < hz_count_of(allocators); row++)
+    if (allocators[row].files[0] && i-- == 0) return &allocators[row];
+  return NULL;
+}
+
+bool hz_allocator_find(const struct hz_allocator *allocator, char *path) {
+  if (allocator->built) {
+    find_built(allocator, path);
+    return access(path, R_OK) == 0;
+  }
+  for (size_t i = 0; i < hz_count_of(allocator->files) && allocator->files[i]; i++)
+    if (find_in_system(allocator->files[i], path)) return true;
+  return false;
+}
+
+void hz_allocator_advice(const struct hz_allocator *allocator, char *sentence, size_t bytes) {
+  char path[PATH_MAX];
+  if (allocator->built) {
+    find_built(allocator, path);
+    hz_format(sentence, bytes, "%s is not built: there is no %s; bench/peers.sh builds it.",
+              allocator->name, path);
+  } else {
+    hz_format(sentence, bytes,
+              "%s is not installed: %s is in none of the system's library folders; `apt-get "
+              "install %s` brings it.",
+              allocator->name, allocator->files[0], allocator->package);
+  }
+}
+
+int hz_allocator_locate(const char *option, const char *given, char *path) {
   if (strchr(given, '/')) {
     if (realpath(given, path)) return hz_library_check(path);
-    hz_log("--allocator %s: %s; name a shared library.", given, strerror(errno));
+    hz_log("%s %s: %s; name a shared library.", option, given, strerror(errno));
     return HZ_EXIT_NO_FILE;
   }
-  for (size_t i = 0; i < hz_count_of(allocators); i++)
-    if (allocators[i].package && strcmp(allocators[i].name, given) == 0)
-      return locate_by_name(&allocators[i], path);
-  hz_log("--allocator %s is unknown; it can be system, jemalloc, tcmalloc, mimalloc or the path of "
-         "a library.",
-         given);
+  const struct hz_allocator *allocator;
+  for (size_t i = 0; (allocator = hz_allocator_named(i)) != NULL; i++) {
+    if (strcmp(allocator->name, given) != 0) continue;
+    if (hz_allocator_find(allocator, path)) return hz_library_check(path);
+    char sentence[PATH_MAX + 256];
+    hz_allocator_advice(allocator, sentence, sizeof sentence);
+    hz_log("%s Or give %s the library's path.", sentence, option);
+    return HZ_EXIT_NO_LIBRARY;
+  }
+  hz_log("%s %s is unknown; it can be system, jemalloc, tcmalloc, mimalloc, mimalloc3, snmalloc or "
+         "the path of a library.",
+         option, given);
   return HZ_EXIT_USAGE;
 }

@@ -1,5 +1,5 @@
-// `hakozuna bench`: runs a script of a checkout's folder bench with the library that this command
-// would preload. The scripts measure and print; this file only finds them.
+// `hakozuna bench`: the lanes under every allocator, or the results of an earlier run, as a table, a
+// file of JSON, a page with pictures. The programs and scripts that run are those of a checkout.
 #include <argp.h>
 #include <limits.h>
 #include <stdio.h>
@@ -8,78 +8,340 @@
 #include <unistd.h>
 
 #include "core/log.h"
+#include "tools/bench/changes.h"
+#include "tools/bench/machine.h"
+#include "tools/bench/measure.h"
+#include "tools/bench/plan.h"
+#include "tools/bench/result.h"
+#include "tools/bench/text.h"
+#include "tools/bench/variant.h"
+#include "tools/bench/whole_file.h"
+#include "tools/checkout.h"
 #include "tools/command.h"
-#include "tools/find.h"
-#include "tools/launch.h"
 #include "tools/print.h"
 
-// Goes up from `folder` (PATH_MAX bytes, changed) to the first one that is a checkout.
-static bool find_checkout(char *folder) {
-  for (;;) {
-    char mark[PATH_MAX + 32], scripts[PATH_MAX + 32];
-    hz_format(mark, sizeof mark, "%s/WORKSPACE", folder);
-    hz_format(scripts, sizeof scripts, "%s/bench/common.sh", folder);
-    if (access(mark, R_OK) == 0 && access(scripts, R_OK) == 0) return true;
-    char *slash = strrchr(folder, '/');
-    if (!slash) return false;
-    *slash = '\0';
+// Five rounds say a median to about a third of the range of their figures (sample.c). Shorter runs
+// than half a second measure the start of the threads more than their work.
+static const double usual_seconds = 0.5, quick_total_s = 260, quick_most_s = 0.25,
+                    quick_least_s = 0.05;
+enum { USUAL_ROUNDS = 5, QUICK_ROUNDS = 3, PEERS_MOST = 8 };
+
+struct request {
+  const char *profiles, *json, *html, *markdown, *from, *compare; // NULL: not given
+  const char *peers[PEERS_MOST];
+  size_t peer_count, rounds;
+  double seconds;
+  bool quick, list;
+  char **lanes; // names, groups or parts of names; NULL-terminated
+};
+
+enum {
+  KEY_PEER = 0x100,
+  KEY_QUICK,
+  KEY_JSON,
+  KEY_HTML,
+  KEY_MARKDOWN,
+  KEY_FROM,
+  KEY_COMPARE,
+  KEY_LIST
+};
+
+static const struct argp_option options[] = {
+    {"profiles", 'p', "LIST", 0,
+     "Who takes part, separated by commas: profiles, glibc, jemalloc, tcmalloc, mimalloc, "
+     "mimalloc3, snmalloc; default: the default profile of each line, and all others",
+     0},
+    {"peer", KEY_PEER, "NAME=PATH", 0, "Any other library, too; may be given again", 0},
+    {"rounds", 'n', "N", 0, "How often each lane is run under each allocator (5; quick: 3)", 0},
+    {"seconds", 's', "S", 0, "How long a program works in one run (0.5)", 0},
+    {"quick", KEY_QUICK, NULL, 0,
+     "Shorter runs, so that all lanes together take less than five minutes; counts no instructions "
+     "unless they are named",
+     0},
+    {"json", KEY_JSON, "FILE", 0, "Write the results there too, for --from and --compare", 0},
+    {"html", KEY_HTML, "FILE", 0, "Write a page with a picture of each lane", 0},
+    {"markdown", KEY_MARKDOWN, "FILE", 0,
+     "Write the tables as Markdown: between the lines `<!-- generated: bench -->` and `<!-- end "
+     "-->` "
+     "where FILE has them, else as the whole file",
+     0},
+    {"from", KEY_FROM, "FILE", 0, "Measure nothing: take the results from a file of --json", 0},
+    {"compare", KEY_COMPARE, "FILE", 0, "Say what has changed beyond noise since that --json", 0},
+    {"list", KEY_LIST, NULL, 0, "List the lanes", 0},
+    {0},
+};
+
+static const char doc[] =
+    "Measures speed and memory of allocators, side by side.\v"
+    "LANE is the name of a lane, of a group of lanes, or a part of a name; default: all lanes. "
+    "`bench budgets` and `bench traits` run the scripts of those names instead: what the library "
+    "promises to stay under, and what each profile changes.\n\n" HZ_EXIT_CODES_DOC;
+
+static bool parse_number(const char *text, double least, double most, double *number) {
+  char *end;
+  *number = strtod(text, &end);
+  return end != text && *end == '\0' && *number >= least && *number <= most;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state) {
+  struct request *request = state->input;
+  double number;
+  switch (key) {
+  case 'p':
+    request->profiles = argument;
+    return 0;
+  case 'n':
+    if (!parse_number(argument, 1, HZ_ROUNDS_MOST, &number) || number != (double)(size_t)number)
+      argp_error(state, "--rounds is \"%s\"; expected 1 to %d", argument, HZ_ROUNDS_MOST);
+    request->rounds = (size_t)number;
+    return 0;
+  case 's':
+    if (!parse_number(argument, 0.01, 60, &request->seconds))
+      argp_error(state, "--seconds is \"%s\"; expected 0.01 to 60", argument);
+    return 0;
+  case KEY_PEER:
+    if (request->peer_count == PEERS_MOST) argp_error(state, "--peer: at most %d", PEERS_MOST);
+    request->peers[request->peer_count++] = argument;
+    return 0;
+  case KEY_QUICK:
+    request->quick = true;
+    return 0;
+  case KEY_JSON:
+    request->json = argument;
+    return 0;
+  case KEY_HTML:
+    request->html = argument;
+    return 0;
+  case KEY_MARKDOWN:
+    request->markdown = argument;
+    return 0;
+  case KEY_FROM:
+    request->from = argument;
+    return 0;
+  case KEY_COMPARE:
+    request->compare = argument;
+    return 0;
+  case KEY_LIST:
+    request->list = true;
+    return 0;
+  case ARGP_KEY_ARGS:
+    request->lanes = state->argv + state->next;
+    return 0;
+  default:
+    return ARGP_ERR_UNKNOWN;
   }
 }
 
-// From here upwards, else from this executable upwards: Bazel builds it inside the checkout's tree.
-static bool locate(char *folder) {
-  if (getcwd(folder, PATH_MAX) && find_checkout(folder)) return true;
-  return realpath("/proc/self/exe", folder) && find_checkout(folder);
+// ---- what is to be run
+
+static bool matches(const struct hz_lane *lane, char *const *wanted) {
+  for (size_t i = 0; wanted && wanted[i]; i++)
+    if (strstr(lane->name, wanted[i]) || strcmp(lane->group, wanted[i]) == 0) return true;
+  return !wanted || !wanted[0];
 }
 
-// A script's help is the comment that it begins with.
-static int print_comment(const char *script) {
-  char line[256];
-  FILE *in = fopen(script, "re");
-  if (!in) {
-    hz_log("%s: %m.", script);
-    return HZ_EXIT_NO_FILE;
+// Each word must mean something: a typing error would otherwise be a shorter table.
+static int choose_lanes(const struct request *request, struct hz_plan *plan) {
+  size_t count;
+  const struct hz_lane *lanes = hz_lanes(&count);
+  for (size_t i = 0; request->lanes && request->lanes[i]; i++) {
+    bool known = false;
+    for (size_t k = 0; *request->lanes[i] && k < count; k++) // "" is a part of every name
+      known |= matches(&lanes[k], (char *[]){request->lanes[i], NULL});
+    if (known) continue;
+    hz_log("no lane and no group is called \"%s\"; `hakozuna bench --list` names them.",
+           request->lanes[i]);
+    return HZ_EXIT_USAGE;
   }
-  while (fgets(line, sizeof line, in) && line[0] == '#')
-    if (line[1] != '!') fputs(line[1] == ' ' ? line + 2 : line + 1, stdout);
-  fclose(in);
+  for (size_t i = 0; i < count; i++) {
+    bool left_out = request->quick && !request->lanes && lanes[i].kind == HZ_LANE_INSTRUCTIONS;
+    if (matches(&lanes[i], request->lanes) && !left_out)
+      plan->lanes[plan->lane_count++] = &lanes[i];
+  }
   return HZ_EXIT_OK;
 }
 
-static int run_script(const char *name, char **argv) {
-  char folder[PATH_MAX], script[2 * PATH_MAX], library[PATH_MAX], self[PATH_MAX];
-  if (!locate(folder)) {
-    hz_log("there is no checkout here; `hakozuna bench` runs the scripts of its folder bench. Go "
-           "to a checkout and start it there.");
+static int choose_variants(const struct request *request, struct hz_variants *variants) {
+  int failed = HZ_EXIT_OK;
+  if (request->profiles) {
+    failed = hz_variants_add_list(variants, request->profiles);
+  } else {
+    failed = hz_variants_add_others(variants);
+    if (!failed) failed = hz_variants_add_lines(variants);
+  }
+  for (size_t i = 0; !failed && i < request->peer_count; i++)
+    failed = hz_variants_add_peer(variants, request->peers[i]);
+  return failed;
+}
+
+// Quick: as long as fits, with a round less where many allocators leave too little for each run.
+static void choose_length(const struct request *request, struct hz_plan *plan) {
+  plan->quick = request->quick;
+  plan->rounds = request->rounds ? request->rounds : request->quick ? QUICK_ROUNDS : USUAL_ROUNDS;
+  plan->seconds = request->seconds ? request->seconds : usual_seconds;
+  if (!request->quick || request->seconds) return;
+  plan->seconds = hz_plan_seconds_for(plan, quick_total_s);
+  if (!request->rounds && plan->seconds < quick_least_s) {
+    plan->rounds--;
+    plan->seconds = hz_plan_seconds_for(plan, quick_total_s);
+  }
+  if (plan->seconds < quick_least_s) plan->seconds = quick_least_s;
+  if (plan->seconds > quick_most_s) plan->seconds = quick_most_s;
+}
+
+// The compiled programs: where the caller says, else where Bazel puts them.
+static int locate_programs(const char *folder, char *bin) {
+  const char *given = getenv("HAKOZUNA_BENCH_BIN");
+  char probe[PATH_MAX + 32];
+  hz_format(bin, PATH_MAX, "%s%s", given ? given : folder, given ? "" : "/bazel-bin/bench");
+  hz_format(probe, sizeof probe, "%s/remote", bin);
+  if (access(probe, X_OK) == 0) return HZ_EXIT_OK;
+  hz_log("%s: %m; the programs of the lanes are built by `./hakozuna bench` or `bazel build "
+         "//bench/...`, or found where HAKOZUNA_BENCH_BIN says.",
+         probe);
+  return HZ_EXIT_NO_FILE;
+}
+
+// ---- output
+
+static bool print_markdown(FILE *out, const void *context) {
+  fputc('\n', out);
+  hz_result_print_markdown(context, out);
+  fputc('\n', out);
+  return true;
+}
+
+// A document that has a place for the tables keeps the rest of its text.
+static int write_markdown(const struct hz_result *result, const char *path) {
+  return hz_whole_file_fill(path, "the tables", "<!-- generated: bench -->", "<!-- end -->",
+                            print_markdown, result);
+}
+
+static int print_changes(const struct hz_result *result, const char *path) {
+  int failed = HZ_EXIT_OK;
+  struct hz_result *before = hz_result_read(path, &failed);
+  if (!before) return failed;
+  struct hz_changes changes = hz_changes_find(before, result);
+  hz_changes_print(&changes, stdout);
+  hz_changes_free(&changes);
+  hz_result_free(before);
+  return HZ_EXIT_OK;
+}
+
+// The table first: a file that cannot be written must not cost what was measured.
+static int put_out(const struct request *request, const struct hz_result *result) {
+  int failed = HZ_EXIT_OK, code;
+  hz_result_print_text(result, stdout);
+  fflush(stdout);
+  if (request->json && (code = hz_result_write(result, request->json)) != 0) failed = code;
+  if (request->html && (code = hz_result_write_html(result, request->html)) != 0) failed = code;
+  if (request->markdown && (code = write_markdown(result, request->markdown)) != 0) failed = code;
+  if (request->compare && (code = print_changes(result, request->compare)) != 0) failed = code;
+  return failed;
+}
+
+static int list_lanes(void) {
+  size_t count;
+  const struct hz_lane *lanes = hz_lanes(&count);
+  for (size_t i = 0; i < count; i++) {
+    if (i == 0 || strcmp(lanes[i].group, lanes[i - 1].group) != 0) printf("%s\n", lanes[i].group);
+    printf("  %-24s %s\n", lanes[i].name, lanes[i].about);
+  }
+  return HZ_EXIT_OK;
+}
+
+// ---- the command
+
+// Names in the caller's folder, before the plan goes to the checkout's.
+static int make_absolute(const char **path) {
+  char folder[PATH_MAX];
+  if (!*path || **path == '/') return HZ_EXIT_OK;
+  if (!getcwd(folder, sizeof folder)) {
+    hz_log("%s: the current folder has no name any more: %m.", *path);
     return HZ_EXIT_NO_FILE;
   }
-  hz_format(script, sizeof script, "%s/bench/%s.sh", folder, name);
-  if (argv[1] && strcmp(argv[1], "--help") == 0) return print_comment(script);
-  int failed = hz_library_require(library);
+  *path = hz_text("%s/%s", folder, *path);
+  return HZ_EXIT_OK;
+}
+
+// An hour's figures must not meet a folder that does not exist.
+static int check_files(struct request *request) {
+  const char **written[] = {&request->json, &request->html, &request->markdown};
+  int failed = make_absolute(&request->compare);
+  for (size_t i = 0; !failed && i < hz_count_of(written); i++) {
+    failed = make_absolute(written[i]);
+    if (!failed && *written[i]) failed = hz_whole_file_check(*written[i]);
+  }
+  if (failed || !request->compare) return failed;
+  struct hz_result *before = hz_result_read(request->compare, &failed);
+  hz_result_free(before);
+  return failed;
+}
+
+// Measures and puts out. The result lives here alone.
+static int measure(const struct request *request, const struct hz_plan *plan, char **words) {
+  struct hz_result *result = hz_result_new();
+  hz_machine_describe(result, words);
+  hz_plan_prepare(plan, result);
+  hz_catch_interrupts();
+  bool good = hz_plan_carry_out(plan, result);
+  int failed = put_out(request, result);
+  hz_result_free(result);
+  if (!failed && hz_interrupted()) failed = HZ_EXIT_SIGNAL + hz_interrupted();
+  return failed ? failed : good ? HZ_EXIT_OK : HZ_EXIT_FOUND;
+}
+
+static int run_lanes(struct request *request, char **words) {
+  char folder[PATH_MAX], bin[PATH_MAX];
+  static struct hz_plan plan;
+  int failed = check_files(request);
+  if (!failed) failed = hz_checkout_find(folder);
+  if (!failed) failed = locate_programs(folder, bin);
+  if (!failed) failed = choose_lanes(request, &plan);
+  if (!failed) failed = choose_variants(request, &plan.variants);
   if (failed) return failed;
-  // What the caller has set counts.
-  setenv("HAKOZUNA_LIB", library, 0);
-  if (realpath("/proc/self/exe", self)) setenv("HAKOZUNA_CLI", self, 0);
-  argv[0] = script;
-  return hz_launch(script, argv);
+  if (chdir(folder) != 0) {
+    hz_log("%s: %m.", folder);
+    return HZ_EXIT_NO_FILE;
+  }
+  plan.folder = folder;
+  plan.bin = bin;
+  choose_length(request, &plan);
+  failed = measure(request, &plan, words);
+  hz_variants_free(&plan.variants);
+  return failed;
 }
 
-static int cmd_budgets(int argc, char **argv) {
-  (void)argc;
-  return run_script("budgets", argv);
-}
-
-static int cmd_lanes(int argc, char **argv) {
-  (void)argc;
-  return run_script("lanes", argv);
+// All that the file has: a part of it under the same heading would look like the whole.
+static int show_earlier(struct request *request) {
+  if (request->lanes || request->profiles || request->peer_count) {
+    hz_log("--from shows all that %s holds; expected no lanes, no --profiles and no --peer beside "
+           "it.",
+           request->from);
+    return HZ_EXIT_USAGE;
+  }
+  int failed = check_files(request);
+  struct hz_result *result = failed ? NULL : hz_result_read(request->from, &failed);
+  if (!result) return failed;
+  failed = put_out(request, result);
+  hz_result_free(result);
+  return failed;
 }
 
 int hz_cmd_bench(int argc, char **argv) {
-  static const struct hz_command commands[] = {
-      {"budgets", "measure what the library promises to stay under", cmd_budgets},
-      {"lanes", "time threads that free each other's blocks, under every allocator", cmd_lanes},
-  };
-  return hz_command_dispatch(commands, hz_count_of(commands), "hakozuna bench",
-                             "Runs the measurements of a checkout; their arguments follow.", argc,
-                             argv);
+  static const char *const scripts[] = {"budgets", "traits"};
+  for (size_t i = 0; i < hz_count_of(scripts); i++)
+    if (argc > 1 && strcmp(argv[1], scripts[i]) == 0)
+      return hz_checkout_run_script(scripts[i], argv + 1);
+  struct request request = {.rounds = 0};
+  char **words = hz_zeroed(((size_t)argc + 1) * sizeof *words);
+  memcpy(words, argv, (size_t)argc * sizeof *words);
+  struct argp parser = {options, parse, "[LANE...]", doc, NULL, NULL, NULL};
+  int code = HZ_EXIT_USAGE;
+  if (argp_parse(&parser, argc, argv, 0, NULL, &request) == 0)
+    code = request.list   ? list_lanes()
+           : request.from ? show_earlier(&request)
+                          : run_lanes(&request, words);
+  free(words);
+  return code;
 }

@@ -40,7 +40,7 @@ static const struct argp_option options[] = {
     {"option", 'o', "SECTION.KEY=VALUE", 0, "Set an option; may be given again", 0},
     {"allocator", 'a', "WHICH", 0,
      "Another allocator, to compare with: system (nothing is preloaded), jemalloc, tcmalloc, "
-     "mimalloc, or the path of a library",
+     "mimalloc, mimalloc3, snmalloc, or the path of a library",
      0},
     {0},
 };
@@ -185,7 +185,7 @@ static int prepare_other(const struct request *request, const char *path) {
     return HZ_EXIT_USAGE;
   }
   if (strcmp(request->allocator, "system") != 0) {
-    int failed = hz_allocator_locate(request->allocator, library);
+    int failed = hz_allocator_locate("--allocator", request->allocator, library);
     return failed ? failed : preload(path, library);
   }
   if (hz_preload_allocator(getenv("LD_PRELOAD"), library))

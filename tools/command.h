@@ -7,8 +7,9 @@
 // As sysexits.h names them where it has a name; 126, 127 and 128+n as shells do.
 enum hz_exit {
   HZ_EXIT_OK = 0,
-  HZ_EXIT_FOUND = 1,        // doctor found something wrong; a self-check failed
+  HZ_EXIT_FOUND = 1,        // doctor found something wrong; a self-check or a measured run failed
   HZ_EXIT_USAGE = 2,        // the command line itself
+  HZ_EXIT_DATA = 65,        // a file that was named is not what it should be
   HZ_EXIT_NO_FILE = 66,     // a file that was named is missing or cannot be read
   HZ_EXIT_NO_LIBRARY = 69,  // the library to preload is missing
   HZ_EXIT_SYSTEM = 71,      // the system refused a process or memory
@@ -29,6 +30,7 @@ int hz_cmd_run(int argc, char **argv);
 int hz_cmd_profiles(int argc, char **argv);
 int hz_cmd_config(int argc, char **argv);
 int hz_cmd_doctor(int argc, char **argv);
+int hz_cmd_compare(int argc, char **argv);
 int hz_cmd_bench(int argc, char **argv);
 int hz_cmd_self_check(int argc, char **argv);
 
@@ -44,7 +46,8 @@ int hz_command_dispatch(const struct hz_command *commands, size_t count, const c
 
 // The last paragraph of every --help.
 #define HZ_EXIT_CODES_DOC                                                                          \
-  "Exit codes: 0 success; 1 doctor found something wrong; 2 wrong usage; 66 no such file; "        \
+  "Exit codes: 0 success; 1 doctor found something wrong, or a measured run failed; "              \
+  "2 wrong usage; 65 a file with wrong data; 66 no such file; "                                    \
   "69 the library to preload is missing; 71 the system refused a process; "                        \
   "78 wrong profile, option or configuration; 126 the program cannot be executed; "                \
   "127 no such program; 128+n the program was ended by signal n; "                                 \

@@ -6,7 +6,8 @@ static const struct hz_command commands[] = {
     {"profiles", "list the profiles, or show one", hz_cmd_profiles},
     {"config", "show, check or document the configuration", hz_cmd_config},
     {"doctor", "find out what keeps the library from serving a program", hz_cmd_doctor},
-    {"bench", "run the measurements of a checkout", hz_cmd_bench},
+    {"compare", "run a command under several allocators and say what differs", hz_cmd_compare},
+    {"bench", "measure the allocators in the lanes of a checkout", hz_cmd_bench},
     {"self-check", NULL, hz_cmd_self_check}, // what doctor runs under the library
 };
 

@@ -2,8 +2,8 @@
 // library with one line alone would export them, and over the exported malloc and free of dispatch,
 // which jump through the active table.
 //
-//   choose WAY LOOP PAIRS       runs a loop one way: for callgrind
-//   choose compare LOOP PAIRS   runs it both ways by turns, 201 times, and prints the medians of
+//   choose WAY LOOP pairs=N       runs a loop one way: for callgrind
+//   choose compare LOOP pairs=N   runs it both ways by turns, 201 times, and prints the medians of
 //                               their times per pair and of the table's excess over its neighbour:
 //                               "direct_ns=A table_ns=B percent=C"
 //
@@ -73,12 +73,13 @@ static void compare(const char *loop, size_t pairs) {
 
 int main(int argc, char **argv) {
   free(malloc(1)); // starts the library: from here on both ways reach a started line
-  size_t pairs = argc == 4 ? strtoull(argv[3], NULL, 10) : 0;
+  bool counted = argc == 4 && strncmp(argv[3], "pairs=", strlen("pairs=")) == 0;
+  size_t pairs = counted ? strtoull(argv[3] + strlen("pairs="), NULL, 10) : 0;
   bool both = argc == 4 && strcmp(argv[1], "compare") == 0;
   bool table = argc == 4 && strcmp(argv[1], "table") == 0;
   bool direct = argc == 4 && strcmp(argv[1], "direct") == 0;
   if (pairs == 0 || !(both || table || direct) || run(table, argv[2], 1) == 0) {
-    fprintf(stderr, "choose: expected: choose direct|table|compare single|batch|slots PAIRS\n");
+    fprintf(stderr, "choose: expected: choose direct|table|compare single|batch|slots pairs=N\n");
     return 2;
   }
   if (both) compare(argv[2], pairs);

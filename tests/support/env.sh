@@ -3,6 +3,7 @@
 # HAKOZUNA_LIB       the preload library
 # HAKOZUNA_CLI       the command
 # HAKOZUNA_PROGRAMS  the folder of the programs built from tests/programs
+# HAKOZUNA_BENCH_BIN the folder of the programs built from bench
 #
 # Under Bazel these lie in the test's runfiles; started by hand, in the last build's bazel-bin.
 # Sourced by bash.
@@ -16,6 +17,7 @@ fi
 export HAKOZUNA_LIB=${HAKOZUNA_LIB:-$built/libhakozuna.so}
 export HAKOZUNA_CLI=${HAKOZUNA_CLI:-$built/hakozuna}
 export HAKOZUNA_PROGRAMS=${HAKOZUNA_PROGRAMS:-$built/tests}
+export HAKOZUNA_BENCH_BIN=${HAKOZUNA_BENCH_BIN:-$built/bench}
 # Servers live in sbin, which a plain user's PATH leaves out.
 export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 unset built

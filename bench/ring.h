@@ -1,0 +1,70 @@
+// Blocks on their way from one thread to one other, with their stamps: a ring with one producer and
+// one consumer.
+#ifndef HZ_BENCH_RING_H
+#define HZ_BENCH_RING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "blocks.h"
+#include "slots.h"
+#include "state.h"
+
+enum { RING_MOST = 1 << 24 };
+
+// Counts only grow; entries are taken modulo their number, a power of two.
+struct ring {
+  _Alignas(PAD) _Atomic uint64_t head; // written by the producer, release; read by the consumer
+  uint64_t tail_seen;                  // the producer's last view of tail
+  _Atomic bool closed;                 // the producer has ended
+  _Alignas(PAD) _Atomic uint64_t tail; // written by the consumer, release; read by the producer
+  _Alignas(PAD) struct slots entries;  // constant, but for what they hold
+};
+
+#define RING_ARGUMENT(ring_entries, usually)                                                       \
+  { .key = "ring", .value = (ring_entries), .usual = (usually), .least = 1, .most = RING_MOST }
+
+static inline void ring_check(size_t entries) {
+  if ((entries & (entries - 1)) != 0) {
+    fail(EXIT_USAGE, "ring=%zu: expected a power of two", entries);
+  }
+}
+
+// False: it is full.
+static inline bool ring_push(struct ring *ring, void *p, uint64_t stamp) {
+  uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+  size_t entries = ring->entries.count;
+  if (head - ring->tail_seen == entries) {
+    ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
+    if (head - ring->tail_seen == entries) return false;
+  }
+  slots_put(&ring->entries, head & (entries - 1), p, stamp);
+  atomic_store_explicit(&ring->head, head + 1, memory_order_release);
+  return true;
+}
+
+// Frees what is there, at most `most` blocks, and then tells the producer. Returns how many.
+static inline size_t ring_drain(struct ring *ring, struct witness *w, size_t most) {
+  uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+  uint64_t found = atomic_load_explicit(&ring->head, memory_order_acquire) - tail;
+  if (found == 0) return 0;
+  if (found > most) found = most;
+  for (size_t i = 0; i < found; i++) {
+    size_t place = (tail + i) & (ring->entries.count - 1);
+    block_drop(w, ring->entries.blocks[place], slots_stamp(&ring->entries, place));
+  }
+  atomic_store_explicit(&ring->tail, tail + found, memory_order_release);
+  return found;
+}
+
+// The producer's last word; whoever sees it sees all entries before.
+static inline void ring_close(struct ring *ring) {
+  atomic_store_explicit(&ring->closed, true, memory_order_release);
+}
+static inline bool ring_is_closed(const struct ring *ring) {
+  return atomic_load_explicit(&ring->closed, memory_order_acquire);
+}
+
+#endif
