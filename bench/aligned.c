@@ -1,7 +1,7 @@
 // `aligned`: blocks with an alignment.
 //
 //   aligned [threads=1] [ws=400] [min=16] [max=4096] [align_max=65536] [touch=0]
-//           [seconds=0.5 | steps=N] [rest_ms=10]
+//           [seed=1] [seconds=0.5 | steps=N] [rest_ms=10]
 //
 // A step draws one of a thread's `ws` slots: full, its block is freed; empty, it gets one of min to
 // max bytes, aligned to a power of two from 16 to align_max, each as often as any other. Blocks
@@ -25,6 +25,7 @@ static const struct argument arguments[] = {
      .least = ALIGN_LEAST,
      .most = ALIGN_MOST},
     TOUCH_ARGUMENT(0),
+    SEED_ARGUMENT,
     PACE_ARGUMENTS,
     REST_ARGUMENT(10),
 };

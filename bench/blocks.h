@@ -1,10 +1,12 @@
 // Blocks from malloc whose contents are checked: what is written after the malloc must be there
 // before the free.
 //
-// With touch=N the first N bytes of a block (at most its size) and its last 8 are written. The
-// pattern depends on a stamp that no other block has; the owner keeps the stamp outside of the
-// block. So if two live blocks have a written byte in common, or are one and the same, the one that
-// was written first is found damaged at its free. With touch=0 nothing is written or read.
+// With touch=N the first N bytes of a block (at most its size) and its last 8 are written. One
+// block in 64, chosen by its stamp, is written in whole, so that blocks which overlap only in
+// between are found too before long. The pattern depends on the stamp, which no other block has;
+// the owner keeps it outside of the block. So if two live blocks have a written byte in common, or
+// are one and the same, the one that was written first is found damaged at its free. With touch=0
+// nothing is written or read.
 #ifndef HZ_BENCH_BLOCKS_H
 #define HZ_BENCH_BLOCKS_H
 
@@ -16,7 +18,8 @@
 #include "args.h"
 #include "fail.h"
 
-enum { BLOCK_ALIGNMENT = 16, BLOCK_LEAST_TOUCHED = 16, BLOCK_MOST = 1 << 30 };
+// BLOCK_WHOLE_BITS: two to that power blocks, and one of them is written in whole.
+enum { BLOCK_ALIGNMENT = 16, BLOCK_LEAST_TOUCHED = 16, BLOCK_MOST = 1 << 30, BLOCK_WHOLE_BITS = 6 };
 
 // From the command line; constant afterwards.
 static struct { size_t min, max, touch; } block_rules;
@@ -78,9 +81,10 @@ static inline uint64_t witness_stamp(struct witness *w) {
   return (2 * w->stamps++ + 1) * 0x9e3779b97f4a7c15u;
 }
 
-// The words at the block's begin that are written.
-static inline size_t block_words(size_t bytes) {
-  return (bytes < block_rules.touch ? bytes : block_rules.touch) / sizeof(uint64_t);
+// The words at the block's begin that are written. The stamp's upper bits are evenly spread.
+static inline size_t block_words(size_t bytes, uint64_t stamp) {
+  bool whole = bytes < block_rules.touch || stamp >> (64 - BLOCK_WHOLE_BITS) == 0;
+  return (whole ? bytes : block_rules.touch) / sizeof(uint64_t);
 }
 
 // The bytes at the block's end that are written: 8, or what the words have left of the block.
@@ -112,7 +116,7 @@ static inline uint64_t block_read_tail(const void *p, size_t bytes, size_t tail)
 // The first word is the stamp; the second, combined with it, the size; the others repeat the stamp.
 static inline void block_write(void *p, size_t bytes, uint64_t stamp) {
   uint64_t *words = p;
-  size_t n = block_words(bytes);
+  size_t n = block_words(bytes, stamp);
   words[0] = stamp;
   words[1] = stamp ^ bytes;
   for (size_t i = 2; i < n; i++) words[i] = stamp;
@@ -139,7 +143,7 @@ static inline void block_verify(struct witness *w, const void *p, uint64_t stamp
     witness_note(w, p, sizeof *words, stamp ^ block_rules.max, words[1]);
     return;
   }
-  size_t n = block_words(bytes), tail = block_tail(bytes, n);
+  size_t n = block_words(bytes, stamp), tail = block_tail(bytes, n);
   size_t damage = block_find_damage(words, n, stamp);
   if (damage != 0) {
     witness_note(w, p, damage, stamp, words[damage / sizeof *words]);

@@ -1,7 +1,7 @@
 // `churn`: threads that come and go.
 //
 //   churn [threads=4] [blocks=100] [remote=20] [min=16] [max=2048] [touch=0]
-//         [seconds=0.5 | steps=N] [rest_ms=10]
+//         [seed=1] [seconds=0.5 | steps=N] [rest_ms=10]
 //
 // At each of `threads` places one thread is alive at a time. It frees what the thread before left,
 // allocates `blocks` blocks of min to max bytes, frees them but for `remote` per cent, which it
@@ -22,6 +22,7 @@ static const struct argument arguments[] = {
     {.key = "remote", .value = &rules.remote, .usual = 20, .most = 100},
     SIZE_ARGUMENTS(16, 2048),
     TOUCH_ARGUMENT(0),
+    SEED_ARGUMENT,
     PACE_ARGUMENTS,
     REST_ARGUMENT(10),
 };

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include "blocks.h"
 #include "draw.h"
@@ -32,7 +33,8 @@ struct worker {
 static struct {
   size_t count, worker_bytes;
   char *workers;
-  long before_kib; // resident before the workers began
+  long before_kib;                   // resident before the workers began
+  struct rusage usage_before, usage; // the process's before the workers began, and when all ended
   pthread_barrier_t barrier;
   _Atomic uint64_t begin_ns; // of the first worker; 0: none has begun
 } crew;
@@ -49,7 +51,7 @@ static inline void crew_map(size_t count, size_t worker_bytes) {
   pthread_barrier_init(&crew.barrier, NULL, (unsigned)count);
   for (size_t i = 0; i < count; i++) {
     struct worker *w = crew_worker(i);
-    w->random = draw_begin(i);
+    w->random = draw_begin((uint32_t)i);
     w->witness = witness_begin(i);
   }
 }
@@ -72,7 +74,8 @@ static inline void worker_end(struct worker *w, uint64_t ops) {
   w->ops = ops;
 }
 
-// Stacks from the harness, resident beforehand, so that they are not taken for the allocator's.
+// On a stack from the harness, resident beforehand, so that it is not taken for the allocator's.
+// Only here: the threads of a relay (relay.h) run on the C library's stacks, which count.
 static inline void crew_start_thread(struct worker *w, char *stack, void *(*work)(void *)) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -95,21 +98,37 @@ static inline char *crew_map_stacks(void) {
   return stacks;
 }
 
-// Runs `work` with each worker. It calls worker_begin and worker_end, and afterwards, untimed, it
-// frees what it still has.
-static inline void crew_run(void *(*work)(void *)) {
-  char *stacks = crew.count == 1 ? NULL : crew_map_stacks();
+// What the process has and has used, before the first worker's thread is made.
+static inline void crew_note_begin(void) {
   crew.before_kib = resident_kib();
-  if (crew.count == 1) {
-    work(crew_worker(0));
-    return;
-  }
+  getrusage(RUSAGE_SELF, &crew.usage_before);
+}
+
+// After the last worker's thread has ended.
+static inline void crew_note_end(void) {
+  getrusage(RUSAGE_SELF, &crew.usage);
+}
+
+static inline void crew_run_threads(void *(*work)(void *), char *stacks) {
   for (size_t i = 0; i < crew.count; i++) {
     crew_start_thread(crew_worker(i), stacks + i * STACK_BYTES, work);
   }
   for (size_t i = 0; i < crew.count; i++) {
     pthread_join(((struct worker *)crew_worker(i))->thread, NULL);
   }
+}
+
+// Runs `work` with each worker. It calls worker_begin and worker_end, and afterwards, untimed, it
+// frees what it still has.
+static inline void crew_run(void *(*work)(void *)) {
+  char *stacks = crew.count == 1 ? NULL : crew_map_stacks();
+  crew_note_begin();
+  if (crew.count == 1) {
+    work(crew_worker(0));
+  } else {
+    crew_run_threads(work, stacks);
+  }
+  crew_note_end();
 }
 
 #endif

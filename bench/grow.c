@@ -1,6 +1,6 @@
 // `grow`: buffers that grow by realloc, as strings and vectors do.
 //
-//   grow [threads=1] [ws=16] [min=16] [max=262144] [seconds=0.5 | steps=N] [rest_ms=10]
+//   grow [threads=1] [ws=16] [min=16] [max=262144] [seed=1] [seconds=0.5 | steps=N] [rest_ms=10]
 //
 // Each thread has `ws` buffers. A step draws one and makes it larger: by 16 to 272 bytes, or in one
 // of four cases by half its length (all lengths are multiples of 8). One that would get longer than
@@ -22,6 +22,7 @@ static const struct argument arguments[] = {
     THREADS_ARGUMENT(&rules.threads, 1),
     {.key = "ws", .value = &rules.ws, .usual = 16, .least = 1, .most = BUFFERS_MOST},
     SIZE_ARGUMENTS(16, 262144),
+    SEED_ARGUMENT,
     PACE_ARGUMENTS,
     REST_ARGUMENT(10),
 };

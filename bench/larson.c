@@ -1,7 +1,7 @@
 // `larson`: a server whose threads are replaced while their blocks live on.
 //
 //   larson [threads=4] [min=8] [max=1024] [blocks=1000] [handover=10000] [touch=0]
-//          [seconds=0.5 | steps=N] [rest_ms=10]
+//          [seed=1] [seconds=0.5 | steps=N] [rest_ms=10]
 //
 // Each of `threads` places has an array of `blocks` blocks. Its thread replaces random ones by new
 // ones of min to max bytes; after `handover` replacements it ends and leaves the array to a newly
@@ -21,6 +21,7 @@ static const struct argument arguments[] = {
     {.key = "blocks", .value = &rules.blocks, .usual = 1000, .least = 1, .most = SLOTS_MOST},
     {.key = "handover", .value = &rules.handover, .usual = 10000, .least = 1, .most = 1 << 30},
     TOUCH_ARGUMENT(0),
+    SEED_ARGUMENT,
     PACE_ARGUMENTS,
     REST_ARGUMENT(10),
 };

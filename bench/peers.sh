@@ -40,6 +40,7 @@ snmalloc_flags=(-std=gnu++20 -O3 -DNDEBUG -fPIC -fvisibility=hidden -ftls-model=
   -DSNMALLOC_NO_REALLOCARR -DSNMALLOC_NO_REALLOCARRAY -DSNMALLOC_PTHREAD_ATFORK_WORKS
   -DSNMALLOC_USE_CXX11_THREAD_ATEXIT_DIRECT -DSNMALLOC_USE_WAIT_ON_ADDRESS=1)
 [[ $(uname -m) == x86_64 ]] && snmalloc_flags+=(-mcx16)
+[[ $(uname -m) == aarch64 ]] && mimalloc3_flags+=(-march=armv8.1-a)
 
 say() { printf 'peers: %s\n' "$*" >&2; }
 

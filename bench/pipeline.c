@@ -1,6 +1,6 @@
 // `pipeline`: producers that only allocate and consumers that only free.
 //
-//   pipeline [pairs=1] [min=16] [max=2048] [ring=4096] [touch=0] [seconds=0.5 | steps=N]
+//   pipeline [pairs=1] [min=16] [max=2048] [ring=4096] [touch=0] [seed=1] [seconds=0.5 | steps=N]
 //            [rest_ms=10]
 //
 // Each pair is a producer and a consumer, two threads, with a ring of `ring` entries (a power of
@@ -9,10 +9,10 @@
 //
 // A block that was allocated and freed is one operation; a step is a block that a producer makes.
 // Prints besides the common figures live_peak_kib=, by which peak_kib is to be judged: the most
-// bytes asked for and not yet freed. Producer and consumer count the bytes that they have made and
-// freed (the consumer draws the same sizes again). Each producer adds up all pairs when its ring is
-// full and after each 256 blocks. It reads `made` before `freed`: the sum may be too small, as it
-// is when the reader was interrupted between the two, but never too large.
+// bytes asked for and not yet freed. Producer and consumer each count the bytes that they have made
+// and are about to free, in a cache line of their own; a block's size goes with it through the
+// ring. After each 256 blocks a producer adds up all pairs. It reads `made` before `freed`: the sum
+// may be too small, as it is when the reader was interrupted between the two, but never too large.
 #include <sched.h>
 
 #include "crew.h"
@@ -28,6 +28,7 @@ static const struct argument arguments[] = {
     SIZE_ARGUMENTS(16, 2048),
     RING_ARGUMENT(&rules.ring, 4096),
     TOUCH_ARGUMENT(0),
+    SEED_ARGUMENT,
     PACE_ARGUMENTS,
     REST_ARGUMENT(10),
 };
@@ -37,6 +38,7 @@ struct belt {
   struct ring ring;
   _Alignas(PAD) _Atomic uint64_t made_bytes;  // the producer's
   _Alignas(PAD) _Atomic uint64_t freed_bytes; // the consumer's
+  _Alignas(PAD) uint32_t *sizes;              // of the blocks in the ring, entry by entry
 };
 static struct belt *belts;
 
@@ -44,12 +46,9 @@ struct pipeline_worker {
   struct worker worker;
   struct belt *belt;
   bool produces;
+  uint64_t blocks; // made or freed so far
   uint64_t live_peak;
 };
-
-static inline size_t draw_bytes(struct worker *w) {
-  return draw_size(draw(&w->random), block_rules.min, block_rules.max);
-}
 
 static inline void count_bytes(_Atomic uint64_t *count, size_t bytes) {
   uint64_t now = atomic_load_explicit(count, memory_order_relaxed);
@@ -67,14 +66,19 @@ static void sample_live(struct pipeline_worker *w) {
   if (live > w->live_peak) w->live_peak = live;
 }
 
+// The ring's entry of the worker's block number `block`.
+static inline uint32_t *find_size(const struct pipeline_worker *w, uint64_t block) {
+  return &w->belt->sizes[block & (rules.ring - 1)];
+}
+
 static void make_block(struct pipeline_worker *w) {
   uint64_t stamp;
-  size_t bytes = draw_bytes(&w->worker);
+  size_t bytes = draw_size(draw(&w->worker.random), block_rules.min, block_rules.max);
   void *p = block_take(&w->worker.witness, bytes, &stamp);
   count_bytes(&w->belt->made_bytes, bytes);
-  if (ring_push(&w->belt->ring, p, stamp)) return;
-  sample_live(w);
-  while (!ring_push(&w->belt->ring, p, stamp)) sched_yield();
+  while (!ring_has_room(&w->belt->ring)) sched_yield();
+  *find_size(w, w->blocks++) = (uint32_t)bytes;
+  ring_push(&w->belt->ring, p, stamp); // the size is seen with it
 }
 
 static void produce(struct pipeline_worker *w) {
@@ -87,20 +91,17 @@ static void produce(struct pipeline_worker *w) {
 }
 
 static size_t free_blocks(struct pipeline_worker *w) {
-  size_t freed = ring_drain(&w->belt->ring, &w->worker.witness, CONSUMER_BATCH);
-  size_t bytes = 0;
-  for (size_t i = 0; i < freed; i++) bytes += draw_bytes(&w->worker);
-  count_bytes(&w->belt->freed_bytes, bytes);
-  return freed;
+  size_t found = ring_count(&w->belt->ring, CONSUMER_BATCH), bytes = 0;
+  for (size_t i = 0; i < found; i++) bytes += *find_size(w, w->blocks++);
+  if (found != 0) count_bytes(&w->belt->freed_bytes, bytes);
+  return ring_drain(&w->belt->ring, &w->worker.witness, found);
 }
 
 static void consume(struct pipeline_worker *w) {
   const struct timespec pause = {.tv_nsec = CONSUMER_PAUSE_NS};
-  uint64_t blocks = 0;
   for (size_t empty = 0;;) {
     bool closed = ring_is_closed(&w->belt->ring);
     size_t freed = free_blocks(w);
-    blocks += freed;
     empty = freed == 0 ? empty + 1 : 0;
     if (empty == 0) continue;
     if (closed) break;
@@ -110,7 +111,7 @@ static void consume(struct pipeline_worker *w) {
       nanosleep(&pause, NULL);
     }
   }
-  worker_end(&w->worker, blocks);
+  worker_end(&w->worker, w->blocks);
 }
 
 static void *work(void *argument) {
@@ -129,11 +130,11 @@ static void prepare(void) {
   belts = state_map(rules.pairs * sizeof *belts);
   for (size_t i = 0; i < rules.pairs; i++) {
     belts[i].ring.entries = slots_map(rules.ring);
+    belts[i].sizes = state_map(rules.ring * sizeof *belts[i].sizes);
     for (size_t side = 0; side < 2; side++) {
       struct pipeline_worker *w = crew_worker(2 * i + side);
       w->belt = &belts[i];
       w->produces = side == 0;
-      w->worker.random = draw_begin(i); // the same sizes on both sides
     }
   }
 }

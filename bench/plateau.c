@@ -1,21 +1,24 @@
 // `plateau`: a peak, then nearly everything is freed; how much memory stays, and for how long.
 //
-//   plateau [mib=64] [threads=1] [min=16] [max=4096] [touch=4096] [keep=2] [seconds=0.5 | steps=N]
-//           [rest_ms=1000]
+//   plateau [mib=64] [threads=1] [min=16] [max=4096] [touch=1073741824] [keep=2] [seed=1]
+//           [seconds=0.5 | steps=N] [rest_ms=1000]
 //
 // A step is a round: the threads allocate blocks of min to max bytes until `mib` MiB are live
 // (asked for), wait until all have theirs, and free all but `keep` of 100, drawn, in the order of
 // allocation. A further round begins with the free of what the round before kept. Then the threads
-// end and the process idles for rest_ms, with a small malloc and free each millisecond. touch: see
-// blocks.h.
+// end and the process idles for rest_ms, with a small request each millisecond (resident.h). touch:
+// see blocks.h; without the word blocks are written and read back in whole, so that `mib` MiB are
+// resident at the peak, and much of the time is that.
 //
 // A malloc or a free is one operation; the clock stops before the idle time. Prints besides the
 // common figures live_kib= (bytes still live during the idle time, as asked for), and resident
-// memory above that before the first round: rest0_kib= at once, rest10_kib= after a tenth of the
+// memory above that before the first round: rest0_kib= at once, rest1_kib= after a thirtieth of the
 // idle time, rest_kib= at its end.
 #include "crew.h"
 #include "report.h"
 #include "slots.h"
+
+enum { EARLY_SHARE = 30 }; // the first of so many parts of the idle time
 
 static struct { size_t threads, mib, keep; } rules;
 
@@ -23,8 +26,9 @@ static const struct argument arguments[] = {
     {.key = "mib", .value = &rules.mib, .usual = 64, .least = 1, .most = 1 << 16},
     THREADS_ARGUMENT(&rules.threads, 1),
     SIZE_ARGUMENTS(16, 4096),
-    TOUCH_ARGUMENT(4096),
+    TOUCH_ARGUMENT(BLOCK_MOST),
     {.key = "keep", .value = &rules.keep, .usual = 2, .most = 100},
+    SEED_ARGUMENT,
     PACE_ARGUMENTS,
     REST_ARGUMENT(1000),
 };
@@ -110,10 +114,10 @@ int main(int argc, char **argv) {
   prepare();
   crew_run(work);
   long at_once_kib = resident_above(resident_kib(), crew.before_kib);
-  size_t rest_ms = resident_rules.rest_ms, tenth_ms = rest_ms / 10;
-  resident_idle(tenth_ms);
-  long tenth_kib = resident_above(resident_kib(), crew.before_kib);
-  resident_rules.rest_ms = rest_ms - tenth_ms;
+  size_t early_ms = resident_rules.rest_ms / EARLY_SHARE;
+  resident_idle(early_ms);
+  long early_kib = resident_above(resident_kib(), crew.before_kib);
+  resident_rules.rest_ms -= early_ms;
   struct figures figures = figures_of_crew();
   figures_rest(&figures);
   uint64_t kept_bytes = 0;
@@ -122,7 +126,7 @@ int main(int argc, char **argv) {
     kept_bytes += w->kept_bytes;
     slots_drop_all(&figures.witness, &w->slots);
   }
-  report(&figures, "live_kib=%llu rest0_kib=%ld rest10_kib=%ld",
-         (unsigned long long)(kept_bytes / 1024), at_once_kib, tenth_kib);
+  report(&figures, "live_kib=%llu rest0_kib=%ld rest1_kib=%ld",
+         (unsigned long long)(kept_bytes / 1024), at_once_kib, early_kib);
   return 0;
 }

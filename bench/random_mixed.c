@@ -2,7 +2,7 @@
 // nothing.
 //
 //   random_mixed [threads=1] [ws=400] [min=16] [max=2048] [dist=uniform] [touch=0]
-//                [seconds=0.5 | steps=N] [rest_ms=10]
+//                [seed=1] [seconds=0.5 | steps=N] [rest_ms=10]
 //
 // A step draws one of a thread's `ws` slots: full, its block is freed; empty, it gets one. With
 // dist=uniform it has min to max bytes. With dist=app sizes are as programs ask for them, 80 % 16
@@ -19,6 +19,7 @@ static const struct argument arguments[] = {
     SIZE_ARGUMENTS(16, 2048),
     {.key = "dist", .value = &dist, .usual = UNIFORM, .words = "uniform app"},
     TOUCH_ARGUMENT(0),
+    SEED_ARGUMENT,
     PACE_ARGUMENTS,
     REST_ARGUMENT(10),
 };

@@ -1,9 +1,10 @@
 // `redislike`: five patterns of a store of strings, one after another.
 //
-//   redislike [threads=4] [ops=2000] [min=16] [max=256] [seconds=0.5 | steps=N] [rest_ms=10]
+//   redislike [threads=4] [ops=2000] [min=16] [max=256] [seed=1] [seconds=0.5 | steps=N]
+//             [rest_ms=10]
 //
 // Each thread has a pool of 2 * `ops` places for strings that fill min to max bytes. Work comes in
-// cycles of `ops` steps; each cycle begins with a pool made half full. The patterns, each for a
+// cycles of `ops` steps; before each cycle the pool is made half full. The patterns, each for a
 // fifth of the time, begun by all threads at once:
 //   SET     a string is allocated, its key printed into it, and freed
 //   GET     a random string of the pool is read to its end
@@ -15,13 +16,17 @@
 // verifies key and length, the free every byte.
 //
 // A step is one operation. Prints besides the common figures set_mops= get_mops= lpush_mops=
-// lpop_mops= random_mops=; `mops` and `seconds` are those of all patterns together.
+// lpop_mops= random_mops=: a pattern's rate is the sum of its threads' rates, each over the time
+// from the pattern's first begin to its last end, without what this thread took to fill its pool
+// in between. mops= is the geometric mean of the five, so that each counts alike: by sums GET,
+// which is fast and allocates nothing, would outweigh the others. ops= and seconds= are those of
+// the whole run, filling included.
 #include "crew.h"
 #include "report.h"
 
 enum { SET, GET, LPUSH, LPOP, RANDOM, PATTERNS };
 // OPS_MOST: draw_place has 20 bits.
-enum { KEY_BYTES = 12, OPS_MOST = 1 << 19 };
+enum { KEY_BYTES = 12, OPS_MOST = 1 << 19, MEAN_STEPS = 100 };
 
 static struct { size_t threads, ops; } rules;
 
@@ -29,6 +34,7 @@ static const struct argument arguments[] = {
     THREADS_ARGUMENT(&rules.threads, 4),
     {.key = "ops", .value = &rules.ops, .usual = 2000, .least = 1, .most = OPS_MOST},
     SIZE_ARGUMENTS(16, 256),
+    SEED_ARGUMENT,
     PACE_ARGUMENTS,
     REST_ARGUMENT(10),
 };
@@ -38,8 +44,9 @@ struct entry {
   uint32_t key, length;
 };
 
+// fill_ns: what lay between the cycles.
 struct part {
-  uint64_t begin_ns, end_ns, ops;
+  uint64_t begin_ns, end_ns, fill_ns, ops;
 };
 
 struct redis_worker {
@@ -139,7 +146,7 @@ static void make_half_full(struct redis_worker *w) {
   while (w->count < rules.ops) w->pool[w->count++] = make_string(w, draw(&w->worker.random));
 }
 
-// Half full before the clock starts, and again before each further cycle.
+// The pool is filled before the clock starts, and again between cycles, whose time is noted.
 static void do_pattern(struct redis_worker *w, int pattern) {
   struct part *part = &w->parts[pattern];
   make_half_full(w);
@@ -152,7 +159,9 @@ static void do_pattern(struct redis_worker *w, int pattern) {
     for (size_t i = 0; i < batch; i++) do_step(w, pattern);
     left -= batch;
     if (left != 0) continue;
+    uint64_t pause_ns = now_ns();
     make_half_full(w);
+    part->fill_ns += now_ns() - pause_ns;
     left = rules.ops;
   }
   part->end_ns = now_ns();
@@ -172,22 +181,48 @@ static void *work(void *argument) {
   return NULL;
 }
 
-// A pattern's time runs from the first thread's begin to the last one's end.
+static const struct part *find_part(size_t worker, int pattern) {
+  return &((const struct redis_worker *)crew_worker(worker))->parts[pattern];
+}
+
 static double pattern_mops(int pattern) {
-  struct part sum = {.begin_ns = UINT64_MAX};
+  uint64_t begin_ns = UINT64_MAX, end_ns = 0;
   for (size_t i = 0; i < rules.threads; i++) {
-    const struct part *part = &((const struct redis_worker *)crew_worker(i))->parts[pattern];
-    if (part->begin_ns < sum.begin_ns) sum.begin_ns = part->begin_ns;
-    if (part->end_ns > sum.end_ns) sum.end_ns = part->end_ns;
-    sum.ops += part->ops;
+    const struct part *part = find_part(i, pattern);
+    if (part->begin_ns < begin_ns) begin_ns = part->begin_ns;
+    if (part->end_ns > end_ns) end_ns = part->end_ns;
   }
-  return (double)sum.ops * 1e3 / (double)(sum.end_ns - sum.begin_ns);
+  double mops = 0;
+  for (size_t i = 0; i < rules.threads; i++) {
+    const struct part *part = find_part(i, pattern);
+    mops += (double)part->ops * 1e3 / (double)(end_ns - begin_ns - part->fill_ns);
+  }
+  return mops;
+}
+
+// The fifth root of the product, by Newton's method: from the arithmetic mean, which is never
+// below it, each step comes nearer. (The mathematical library is not linked.)
+static double geometric_mean(const double values[PATTERNS]) {
+  double product = 1, mean = 0;
+  for (int i = 0; i < PATTERNS; i++) {
+    product *= values[i];
+    mean += values[i] / PATTERNS;
+  }
+  for (int i = 0; i < MEAN_STEPS; i++) {
+    double fourth = mean * mean * mean * mean;
+    mean -= (mean - product / fourth) / PATTERNS;
+  }
+  return mean;
 }
 
 int main(int argc, char **argv) {
   arguments_read(arguments, ARGUMENT_COUNT(arguments), argc, argv);
   block_rules.touch = BLOCK_LEAST_TOUCHED; // strings are always verified
   block_rules_check();
+  if (pace_rules.steps != 0 && pace_rules.steps < PATTERNS) {
+    fail(EXIT_USAGE, "steps=%zu: expected at least %d, one for each pattern", pace_rules.steps,
+         PATTERNS);
+  }
   crew_map(rules.threads, sizeof(struct redis_worker));
   for (size_t i = 0; i < rules.threads; i++) {
     struct redis_worker *w = crew_worker(i);
@@ -196,9 +231,11 @@ int main(int argc, char **argv) {
   }
   crew_run(work);
   struct figures figures = figures_of_crew();
+  double mops[PATTERNS];
+  for (int pattern = 0; pattern < PATTERNS; pattern++) mops[pattern] = pattern_mops(pattern);
+  figures.mops = geometric_mean(mops);
   figures_rest(&figures);
   report(&figures, "set_mops=%.3f get_mops=%.3f lpush_mops=%.3f lpop_mops=%.3f random_mops=%.3f",
-         pattern_mops(SET), pattern_mops(GET), pattern_mops(LPUSH), pattern_mops(LPOP),
-         pattern_mops(RANDOM));
+         mops[SET], mops[GET], mops[LPUSH], mops[LPOP], mops[RANDOM]);
   return 0;
 }

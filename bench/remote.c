@@ -1,7 +1,7 @@
 // The `remote` lanes: threads that allocate, and free what their neighbour allocated.
 //
 //   remote [threads=16] [ws=400] [min=16] [max=2048] [remote=90] [ring=65536] [touch=0]
-//          [fallback=0] [seconds=0.5 | steps=N] [rest_ms=10]
+//          [fallback=0] [seed=1] [seconds=0.5 | steps=N] [rest_ms=10]
 //
 // Each thread owns `ws` slots. A step draws a slot: empty, then it gets a block of min to max
 // bytes; full, then the block is freed here or, in `remote` of 100 cases, handed to the next thread
@@ -32,6 +32,7 @@ static const struct argument arguments[] = {
     RING_ARGUMENT(&rules.ring, 65536),
     TOUCH_ARGUMENT(0),
     {.key = "fallback", .value = &rules.fallback, .most = 1},
+    SEED_ARGUMENT,
     PACE_ARGUMENTS,
     REST_ARGUMENT(10),
 };

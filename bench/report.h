@@ -12,6 +12,7 @@
 
 struct figures {
   uint64_t ops, begin_ns, end_ns;
+  double mops; // 0: the operations over the time
   long peak_kib, rest_kib;
   struct witness witness;
 };
@@ -52,6 +53,25 @@ static inline void figures_judge(const struct figures *f) {
        (unsigned long long)w->first_expected, (unsigned long long)w->first_found);
 }
 
+static inline double figures_mops(const struct figures *f) {
+  return f->mops != 0 ? f->mops : (double)f->ops / 1e6 / figures_seconds(f);
+}
+
+static inline double seconds_between(struct timeval begin, struct timeval end) {
+  return (double)(end.tv_sec - begin.tv_sec) + (double)(end.tv_usec - begin.tv_usec) / 1e6;
+}
+
+// The words that all programs print. Page faults (minor ones) and times of the CPU are the crew's,
+// from the making of its threads to the end of the last: not the harness's, nor the idle time's.
+static inline void figures_print(const struct figures *f) {
+  const struct rusage *before = &crew.usage_before, *after = &crew.usage;
+  printf("mops=%.3f seconds=%.3f ops=%llu peak_kib=%ld rest_kib=%ld", figures_mops(f),
+         figures_seconds(f), (unsigned long long)f->ops, f->peak_kib, f->rest_kib);
+  printf(" faults=%ld user_s=%.6f system_s=%.6f", after->ru_minflt - before->ru_minflt,
+         seconds_between(before->ru_utime, after->ru_utime),
+         seconds_between(before->ru_stime, after->ru_stime));
+}
+
 // Prints the line. special: printf's format of the program's own words, "" if it has none. Damaged
 // blocks, or doubts about who served, end the process with a sentence in place of the line.
 __attribute__((format(printf, 2, 3))) static inline void report(const struct figures *f,
@@ -63,10 +83,8 @@ __attribute__((format(printf, 2, 3))) static inline void report(const struct fig
   va_start(arguments, special);
   vsnprintf(words, sizeof words, special, arguments);
   va_end(arguments);
-  double seconds = figures_seconds(f);
-  printf("mops=%.3f seconds=%.3f ops=%llu peak_kib=%ld rest_kib=%ld%s%s served=%s\n",
-         (double)f->ops / 1e6 / seconds, seconds, (unsigned long long)f->ops, f->peak_kib,
-         f->rest_kib, words[0] != '\0' ? " " : "", words, served);
+  figures_print(f);
+  printf("%s%s served=%s\n", words[0] != '\0' ? " " : "", words, served);
 }
 
 #endif

@@ -1,4 +1,5 @@
-// Resident memory of this process, and the idle time after which it is read again.
+// Resident memory of this process, and the idle time after which it is read again: that of a
+// service which has next to nothing to do.
 //
 // No stdio here: its buffers would come from the allocator that is measured.
 #ifndef HZ_BENCH_RESIDENT_H
@@ -11,7 +12,11 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "draw.h"
 #include "fail.h"
+
+// IDLE_STREAM: of draws; above every worker's.
+enum { IDLE_BLOCKS = 200, IDLE_LEAST = 16, IDLE_MOST = 2048, IDLE_STREAM = 1 << 30 };
 
 static struct {
   size_t rest_ms; // how long the process idles before rest_kib is read
@@ -53,12 +58,24 @@ static inline long resident_above(long kib, long before_kib) {
   return kib > before_kib ? kib - before_kib : 0;
 }
 
-// Idles as a service without requests does: a small block now and then, by which an allocator may
-// notice that time passes.
+// What one small request of a service does: blocks of many sizes, as many of each as chance wants.
+// One block alone would always come from what an allocator keeps at hand for the thread and go back
+// there; what it does when it has to look further, such as giving memory back, would never happen.
+static inline void resident_serve(uint64_t *random) {
+  void *blocks[IDLE_BLOCKS];
+  for (size_t i = 0; i < IDLE_BLOCKS; i++) {
+    blocks[i] = malloc(draw_size(draw(random), IDLE_LEAST, IDLE_MOST));
+  }
+  for (size_t i = 0; i < IDLE_BLOCKS; i++) free(blocks[i]);
+}
+
+// Idles as a service with few requests does: a small one each millisecond, by which an allocator
+// may notice that time passes.
 static inline void resident_idle(size_t ms) {
   const struct timespec pause = {.tv_nsec = 1000000};
+  uint64_t random = draw_begin(IDLE_STREAM);
   for (size_t i = 0; i < ms; i++) {
-    free(malloc(64));
+    resident_serve(&random);
     nanosleep(&pause, NULL);
   }
 }

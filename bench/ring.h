@@ -32,25 +32,35 @@ static inline void ring_check(size_t entries) {
   }
 }
 
+// The producer's question. Looks at what the consumer writes only if it was full before.
+static inline bool ring_has_room(struct ring *ring) {
+  uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+  if (head - ring->tail_seen < ring->entries.count) return true;
+  ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
+  return head - ring->tail_seen < ring->entries.count;
+}
+
 // False: it is full.
 static inline bool ring_push(struct ring *ring, void *p, uint64_t stamp) {
+  if (!ring_has_room(ring)) return false;
   uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-  size_t entries = ring->entries.count;
-  if (head - ring->tail_seen == entries) {
-    ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
-    if (head - ring->tail_seen == entries) return false;
-  }
-  slots_put(&ring->entries, head & (entries - 1), p, stamp);
+  slots_put(&ring->entries, head & (ring->entries.count - 1), p, stamp);
   atomic_store_explicit(&ring->head, head + 1, memory_order_release);
   return true;
 }
 
-// Frees what is there, at most `most` blocks, and then tells the producer. Returns how many.
-static inline size_t ring_drain(struct ring *ring, struct witness *w, size_t most) {
+// The consumer's question: how many blocks are there, at most `most`.
+static inline size_t ring_count(const struct ring *ring, size_t most) {
   uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
   uint64_t found = atomic_load_explicit(&ring->head, memory_order_acquire) - tail;
+  return found < most ? found : most;
+}
+
+// Frees what is there, at most `most` blocks, and then tells the producer. Returns how many.
+static inline size_t ring_drain(struct ring *ring, struct witness *w, size_t most) {
+  size_t found = ring_count(ring, most);
   if (found == 0) return 0;
-  if (found > most) found = most;
+  uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
   for (size_t i = 0; i < found; i++) {
     size_t place = (tail + i) & (ring->entries.count - 1);
     block_drop(w, ring->entries.blocks[place], slots_stamp(&ring->entries, place));

@@ -1,6 +1,6 @@
 // `zeroed`: calloc, and whether its blocks are zero.
 //
-//   zeroed [threads=1] [ws=400] [min=16] [max=32768] [seconds=0.5 | steps=N] [rest_ms=10]
+//   zeroed [threads=1] [ws=400] [min=16] [max=32768] [seed=1] [seconds=0.5 | steps=N] [rest_ms=10]
 //
 // A step draws one of a thread's `ws` slots: full, its block is freed; empty, it gets one of min to
 // max bytes by calloc. Every byte is verified to be zero, then the whole block is written with a
@@ -9,10 +9,8 @@
 #include "mixed.h"
 
 static const struct argument arguments[] = {
-    MIXED_ARGUMENTS(400),
-    SIZE_ARGUMENTS(16, 32768),
-    PACE_ARGUMENTS,
-    REST_ARGUMENT(10),
+    MIXED_ARGUMENTS(400), SIZE_ARGUMENTS(16, 32768), SEED_ARGUMENT,
+    PACE_ARGUMENTS,       REST_ARGUMENT(10),
 };
 
 static void verify_zero(const unsigned char *p, size_t bytes) {

@@ -93,7 +93,7 @@ test_wrong_files() {
 test_output() {
   needs gnuplot gnuplot-nox || return
   returns 0 bench -n 2 -s 0.05 -p glibc,hz3 --json "$work/run.json" --html "$work/run.html" \
-    --markdown "$work/run.md" t2_main_r50
+    --markdown "$work/run.md" t2_main_r50 t2_main_r50_touch
   quiet err
   says out t2_main_r50_touch && says out glibc && says out hz3 && says out "2 rounds"
   holds "$work/run.json" 'j["format"] == "hakozuna-bench" and j["format_version"] == 1'
@@ -182,7 +182,7 @@ test_broken_peer() {
     random_mixed_touch aligned_touch grow zeroed plateau redislike)
   local alone=(t2_guard_r50 larson_t2 pipeline_t2 churn random_mixed aligned) lane
   returns 1 bench --quick -n 1 -s 0.1 -p glibc --peer "broken=$overlapping" \
-    --json "$work/broken.json" "${alone[@]}" grow zeroed plateau redislike
+    --json "$work/broken.json" "${alone[@]}" "${alone[@]/%/_touch}" grow zeroed plateau redislike
   for lane in "${written[@]}"; do
     if grep -q -E "^  $lane, broken: failed: .* damaged" "$work/out"; then pass; else
       fail "$lane: the table does not say that blocks were damaged"
@@ -215,12 +215,13 @@ test_peers_that_do_not_serve() {
     for (_, name), c in cells.items())'
 }
 
-# A peer that is not installed is no failure, but is never passed over in silence.
+# A peer that is not installed is never passed over in silence; it is a failure only if it was asked
+# for.
 test_missing_peers() {
   mkdir -p "$work/empty"
   run none XDG_CACHE_HOME="$work/empty" "$cli" bench "${short[@]}" -p glibc,mimalloc3,snmalloc \
     --json "$work/missing.json" --markdown "$work/missing.md" churn
-  [ "$status" -eq 0 ] && pass || fail "exit code $status, expected 0"
+  [ "$status" -eq 1 ] && pass || fail "exit code $status, expected 1"
   local name
   for name in mimalloc3 snmalloc; do
     says out "missing: $name is not built" && says out "bench/peers.sh"
@@ -230,6 +231,12 @@ test_missing_peers() {
       fail "the Markdown does not say that $name is missing"
   done
   returns 0 bench --from "$work/missing.json" && says out "missing: snmalloc is not built"
+  run none XDG_CACHE_HOME="$work/empty" "$cli" bench "${short[@]}" churn
+  [ "$status" -eq 0 ] && pass || fail "exit code $status, expected 0"
+  says out "missing: snmalloc is not built"
+  run none XDG_CACHE_HOME="$work/empty" "$cli" bench "${short[@]}" -p snmalloc churn
+  [ "$status" -eq 69 ] && pass || fail "exit code $status, expected 69"
+  says err "there is nobody to measure" && no_run
 }
 
 # On a terminal a line tells how far the run is, and the allocators take turns in going first.
@@ -252,7 +259,7 @@ TURNS
 # The command ends soon, with the rounds that were done, and leaves no program behind.
 test_interrupt() {
   run none TEST_MARK="typed.$$" python3 "$work/terminal.py" "round 2 of" "$cli" bench -n 100 \
-    -s 0.3 -p glibc,hz3 --json "$work/typed.json" t2_main_r90
+    -s 0.3 -p glibc,hz3 --json "$work/typed.json" t2_main_r90 t2_main_r90_touch
   [ "$status" -eq 130 ] && pass || fail "exit code $status, expected 130"
   says out "interrupted after" && says out t2_main_r90_touch
   holds "$work/typed.json" 'j["interrupted"] and j["rounds"] == 100'

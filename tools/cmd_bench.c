@@ -73,7 +73,7 @@ static const struct argp_option options[] = {
 
 static const char doc[] =
     "Measures speed and memory of allocators, side by side.\v"
-    "LANE is the name of a lane, of a group of lanes, or a part of a name; default: all lanes. "
+    "LANE is the name of a lane, of a group of lanes, or else a part of names; default: all lanes. "
     "`bench budgets` and `bench traits` run the scripts of those names instead: what the library "
     "promises to stay under, and what each profile changes.\n\n" HZ_EXIT_CODES_DOC;
 
@@ -134,10 +134,24 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 
 // ---- what is to be run
 
-static bool matches(const struct hz_lane *lane, char *const *wanted) {
-  for (size_t i = 0; wanted && wanted[i]; i++)
-    if (strstr(lane->name, wanted[i]) || strcmp(lane->group, wanted[i]) == 0) return true;
-  return !wanted || !wanted[0];
+// A whole name of a lane or a group is no part of others.
+static bool is_whole(const char *word) {
+  size_t count;
+  const struct hz_lane *lanes = hz_lanes(&count);
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(lanes[i].name, word) == 0 || strcmp(lanes[i].group, word) == 0) return true;
+  return false;
+}
+
+static bool matches(const struct hz_lane *lane, const char *word) {
+  if (is_whole(word)) return strcmp(lane->name, word) == 0 || strcmp(lane->group, word) == 0;
+  return *word && strstr(lane->name, word);
+}
+
+static bool is_wanted(const struct hz_lane *lane, char *const *words) {
+  for (size_t i = 0; words && words[i]; i++)
+    if (matches(lane, words[i])) return true;
+  return !words || !words[0];
 }
 
 // Each word must mean something: a typing error would otherwise be a shorter table.
@@ -146,19 +160,27 @@ static int choose_lanes(const struct request *request, struct hz_plan *plan) {
   const struct hz_lane *lanes = hz_lanes(&count);
   for (size_t i = 0; request->lanes && request->lanes[i]; i++) {
     bool known = false;
-    for (size_t k = 0; *request->lanes[i] && k < count; k++) // "" is a part of every name
-      known |= matches(&lanes[k], (char *[]){request->lanes[i], NULL});
+    for (size_t k = 0; k < count; k++) known |= matches(&lanes[k], request->lanes[i]);
     if (known) continue;
     hz_log("no lane and no group is called \"%s\"; `hakozuna bench --list` names them.",
            request->lanes[i]);
     return HZ_EXIT_USAGE;
   }
+  plan->named = request->lanes != NULL;
   for (size_t i = 0; i < count; i++) {
     bool left_out = request->quick && !request->lanes && lanes[i].kind == HZ_LANE_INSTRUCTIONS;
-    if (matches(&lanes[i], request->lanes) && !left_out)
+    if (is_wanted(&lanes[i], request->lanes) && !left_out)
       plan->lanes[plan->lane_count++] = &lanes[i];
   }
   return HZ_EXIT_OK;
+}
+
+static int check_present(const struct hz_variants *variants) {
+  for (size_t i = 0; i < variants->count; i++)
+    if (!variants->rows[i].missing) return HZ_EXIT_OK;
+  for (size_t i = 0; i < variants->count; i++) hz_log("%s", variants->rows[i].missing);
+  hz_log("there is nobody to measure; name an allocator that is here with --profiles.");
+  return HZ_EXIT_NO_LIBRARY;
 }
 
 static int choose_variants(const struct request *request, struct hz_variants *variants) {
@@ -171,7 +193,7 @@ static int choose_variants(const struct request *request, struct hz_variants *va
   }
   for (size_t i = 0; !failed && i < request->peer_count; i++)
     failed = hz_variants_add_peer(variants, request->peers[i]);
-  return failed;
+  return failed ? failed : check_present(variants);
 }
 
 // Quick: as long as fits, with a round less where many allocators leave too little for each run.
@@ -228,14 +250,13 @@ static int print_changes(const struct hz_result *result, const char *path) {
   return HZ_EXIT_OK;
 }
 
-// The table first: a file that cannot be written must not cost what was measured.
+// The files first: whoever reads the table may leave in the middle of it.
 static int put_out(const struct request *request, const struct hz_result *result) {
   int failed = HZ_EXIT_OK, code;
-  hz_result_print_text(result, stdout);
-  fflush(stdout);
   if (request->json && (code = hz_result_write(result, request->json)) != 0) failed = code;
   if (request->html && (code = hz_result_write_html(result, request->html)) != 0) failed = code;
   if (request->markdown && (code = write_markdown(result, request->markdown)) != 0) failed = code;
+  hz_result_print_text(result, stdout);
   if (request->compare && (code = print_changes(result, request->compare)) != 0) failed = code;
   return failed;
 }
@@ -245,7 +266,7 @@ static int list_lanes(void) {
   const struct hz_lane *lanes = hz_lanes(&count);
   for (size_t i = 0; i < count; i++) {
     if (i == 0 || strcmp(lanes[i].group, lanes[i - 1].group) != 0) printf("%s\n", lanes[i].group);
-    printf("  %-24s %s\n", lanes[i].name, lanes[i].about);
+    printf("  %-24s %s\n    %s\n", lanes[i].name, lanes[i].about, lanes[i].command);
   }
   return HZ_EXIT_OK;
 }
@@ -304,7 +325,6 @@ static int run_lanes(struct request *request, char **words) {
     hz_log("%s: %m.", folder);
     return HZ_EXIT_NO_FILE;
   }
-  plan.folder = folder;
   plan.bin = bin;
   choose_length(request, &plan);
   failed = measure(request, &plan, words);

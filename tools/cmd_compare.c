@@ -180,7 +180,7 @@ static int check_program(const char *name) {
 // ---- running
 
 static void append(struct hz_cell *cell, enum hz_figure figure, double value) {
-  cell->figures[figure].values[cell->figures[figure].count++] = value;
+  hz_sample_append(&cell->figures[figure], value);
 }
 
 // One run; `counted`: its figures go into the cell. Returns why it failed, or NULL.
@@ -253,11 +253,12 @@ static struct hz_sample faults_of(const struct hz_cell *cell) {
 // "hz3 takes 12 % (+-2) less time than glibc", or that there is no difference beyond noise.
 static void print_verdict(const char *what, const char *name, const char *base,
                           const struct hz_sample *sample, const struct hz_sample *reference) {
-  struct hz_sample ratios = hz_ratios(sample, reference);
-  struct hz_summary ratio = hz_summarize(&ratios);
+  struct hz_summary ratio = hz_summarize_ratio(sample, reference);
   int order = hz_summary_compare_to(&ratio, 1);
-  if (ratio.count < 2)
+  if (sample->count < 2)
     printf("%s: %s against %s: one round is too few to tell.\n", what, name, base);
+  else if (ratio.count < 2)
+    printf("%s: %s against %s: too little for the kernel to count.\n", what, name, base);
   else if (order == 0)
     printf("%s: %s and %s: no difference beyond noise (%+.1f %%, +-%.1f).\n", what, name, base,
            100 * (ratio.median - 1), 100 * ratio.spread);
@@ -318,9 +319,9 @@ static int compare(const struct request *request, char **words) {
   if (!failed) {
     struct hz_result *result = prepare(request, &variants, words);
     run_all(request, &variants, result);
+    if (request->json) failed = hz_result_write(result, request->json);
     hz_result_print_text(result, stdout);
     print_verdicts(result);
-    if (request->json) failed = hz_result_write(result, request->json);
     if (!failed && hz_interrupted()) failed = HZ_EXIT_SIGNAL + hz_interrupted();
     if (!failed && any_failed(result)) failed = HZ_EXIT_FOUND;
     hz_result_free(result);

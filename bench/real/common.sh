@@ -78,6 +78,8 @@ stop_server() {
 start_server() { # PROGRAM ARGUMENT...
   local settings=(LD_PRELOAD="${preload:-libc.so.6}" LD_BIND_NOW=1 LD_DEBUG=bindings
     LD_DEBUG_OUTPUT="$scratch/bindings")
+  # Without the machine's configuration file, which nobody would see in the figures.
+  settings+=(HAKOZUNA_CONFIG=/dev/null)
   [[ -z $profile ]] || settings+=(HAKOZUNA_PROFILE="$profile")
   setpriv --pdeathsig KILL env "${settings[@]}" "$@" >"$scratch/output" 2>&1 </dev/null &
   server=$!

@@ -1,6 +1,7 @@
-// A broken allocator, to be preloaded: about every 1000th block begins within the last 16 bytes of
-// another live one. In all else it is right, so that nothing but the contents tells. What libc
-// keeps per thread (arrays from calloc) is spared, so that the program lives to tell.
+// A broken allocator, to be preloaded: about every 1000th block begins within another live one, by
+// turns in its last 16 bytes and, if it has at least 256, in its middle. In all else it is right,
+// so that nothing but the contents tells. What libc keeps per thread (arrays from calloc) is
+// spared, so that the program lives to tell.
 //
 // Blocks are cut from one large range of addresses, exactly as long as asked for (in granules of 16
 // bytes), and reused by exact size; those with an alignment are powers of two. What is known of a
@@ -22,6 +23,7 @@ enum {
   LISTED_MOST = 1 << 16,        // granules; larger blocks have one size per power of two
   LISTS = LISTED_MOST + 1 + 64, // exact sizes, then powers of two
   BROKEN_EVERY = 1000,          // calls
+  HALVED_LEAST = 256,           // bytes of a block in whose middle another one may begin
 };
 
 // By granule: bytes of a live block (0: none begins there), its list, the next free block.
@@ -37,6 +39,7 @@ static size_t top;                 // granules cut from the range; guarded by lo
 static uint32_t free_first[LISTS]; // granule of the first free block; 0: none
 static size_t calls;               // since the last broken block
 static size_t last;                // granule of the block cut last
+static bool halves;                // the next broken block begins in the middle, not at the end
 
 static void enter(void) {
   while (atomic_flag_test_and_set_explicit(&lock, memory_order_acquire)) sched_yield();
@@ -71,18 +74,23 @@ static unsigned log2_up(size_t n) {
   return n <= 1 ? 0 : 64 - (unsigned)__builtin_clzl(n - 1);
 }
 
-// Cuts a block at the top; with `broken` 16 bytes below, if the block cut last is live. `spared`:
-// no later block may reach into it.
+// Where a broken block begins: in the block cut last, which is live.
+static size_t choose_broken_locked(void) {
+  bool halved = halves && records[last].bytes >= HALVED_LEAST;
+  halves = !halves;
+  calls = 0;
+  return halved ? last + in_granules(records[last].bytes) / 2 : top - 1;
+}
+
+// Cuts a block at the top; with `broken` in the block cut last, if that is live. `spared`: no later
+// block may reach into it.
 static size_t cut_locked(size_t granules, size_t alignment, bool broken, bool spared) {
   size_t begin = (top + alignment - 1) & ~(alignment - 1);
   bool neighbour_lives =
       last != 0 && records[last].bytes > GRANULE && last + in_granules(records[last].bytes) == top;
-  if (broken && neighbour_lives) {
-    begin = top - 1;
-    calls = 0;
-  }
+  if (broken && neighbour_lives) begin = choose_broken_locked();
   if ((begin + granules) * GRANULE > RANGE_BYTES - ((size_t)8 << 20)) return 0;
-  top = begin + granules;
+  if (begin + granules > top) top = begin + granules; // it may end within the other one
   last = spared ? 0 : begin;
   return begin;
 }

@@ -105,7 +105,7 @@ static void add_lane(const char *name, enum hz_lane_kind kind, const char *comma
 // Three variants, whose profiles have their names.
 static int set_up_plan(void **state) {
   (void)state;
-  plan = (struct hz_plan){.rounds = 3, .seconds = 0.125, .folder = ".", .bin = "my bin"};
+  plan = (struct hz_plan){.rounds = 3, .seconds = 0.125, .bin = "my bin"};
   mkdir("my bin", 0700);
   unlink("order.txt");
   add_variant("a");
@@ -168,12 +168,16 @@ static void assert_only_b_failed(const char *sentence) {
 static void what_a_program_says_fills_its_cell_round_by_round(void **state) {
   (void)state;
   plan_program("echo mops=12.5 peak_kib=100 rest_kib=50 faults=3 user_s=0.5 system_s=0.25\n"
-               "echo \"args=$* " SERVED "\"\n[ \"$*\" = \"seconds=0.125 x=1 rest_ms=10\" ]");
+               "echo rest0_kib=90 rest1_kib=70\n"
+               "echo \"args=$* " SERVED "\"\n"
+               "[ \"${*%seed=[123]}\" = \"seconds=0.125 x=1 rest_ms=10 \" ]");
   carry_out_well();
-  static const double expected[HZ_FIGURES] = {12.5, 100, 50, 3, 0.5, 0.25};
+  static const double expected[HZ_FIGURES] = {
+      [HZ_SPEED] = 12.5, [HZ_PEAK] = 100, [HZ_REST] = 50,  [HZ_FREED] = 90,
+      [HZ_EARLY] = 70,   [HZ_FAULTS] = 3, [HZ_USER] = 0.5, [HZ_SYSTEM] = 0.25};
   for (size_t i = 0; i < 3; i++)
     for (size_t f = 0; f < HZ_FIGURES; f++) assert_values(&cell_of(i)->figures[f], 3, expected[f]);
-  assert_string_equal(result->lanes[0]->command, "program seconds=0.125 x=1 rest_ms=10");
+  assert_string_equal(result->lanes[0]->command, "program seconds=0.125 x=1 rest_ms=10 seed=1");
   assert_int_equal(result->rounds, 3);
   assert_false(result->interrupted);
 }
@@ -199,7 +203,9 @@ static void a_missing_allocator_is_left_out(void **state) {
   (void)state;
   plan_program("echo mops=1 " SERVED);
   plan.variants.rows[1].missing = hz_text("nobody has it.");
-  carry_out_well();
+  bool good;
+  assert_string_equal(carry_out(&good), "");
+  assert_false(good); // it was asked for
   assert_string_equal(bench_read_file("order.txt"), "a\nc\nc\na\nc\na\n");
   assert_string_equal(result->parties[1].missing, "nobody has it.");
   assert_null(cell_of(1)->failure);
@@ -297,6 +303,7 @@ static void instructions_are_counted_once_without_those_of_the_start(void **stat
   setenv("PATH", path, 1);
   plan.variants.rows[1].missing = hz_text("no.");
   plan.variants.rows[2].missing = hz_text("no.");
+  plan.variants.rows[1].asked = plan.variants.rows[2].asked = false;
   add_lane("lane", HZ_LANE_INSTRUCTIONS, "pair loop=single");
   carry_out_well();
   setenv("PATH", before, 1);

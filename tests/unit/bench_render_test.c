@@ -172,10 +172,10 @@ static void text_tells_gains_losses_and_what_is_noise(void **state) {
   struct hz_result *result = large_result();
   char *text = printed(result, hz_result_print_text);
   assert_says(line_of(text, "gain"), "*200 ±2%");
-  assert_says(line_of(text, "gain"), "2.00 ±0.00 ahead");
+  assert_says(line_of(text, "gain"), "2.00 ±0.02 ahead");
   assert_says(line_of(text, "gain"), "failed");
   assert_says(line_of(text, "loss"), "*100 ±2%");
-  assert_says(line_of(text, "loss"), "0.70 ±0.00 behind");
+  assert_says(line_of(text, "loss"), "0.70 ±0.01 behind");
   assert_says(line_of(text, "same"), " =");
   assert_says(text, "Ours: ahead in 5 of 7 lanes beyond noise, behind in 1, no difference in 1.");
   assert_says(text, "*4.0 / 0.50");
@@ -200,9 +200,9 @@ static void few_lanes_are_told_with_all_figures_and_a_sentence(void **state) {
   struct hz_result *result = small_result();
   fill(&result->lanes[0]->cells[OURS].figures[HZ_FAULTS], 12345);
   char *text = printed(result, hz_result_print_text);
-  assert_says(text, "hz3 is ahead of jemalloc: 2.00 ±0.00 times its Mops/s, where more is better.");
+  assert_says(text, "hz3 is ahead of jemalloc: 2.00 ±0.02 times its Mops/s, where more is better.");
   assert_says(text, "Its peak memory is 0.003 ±0.000 times that of jemalloc: less.");
-  assert_says(text, "hz3 is behind jemalloc: 0.70 ±0.00 times");
+  assert_says(text, "hz3 is behind jemalloc: 0.70 ±0.01 times");
   assert_says(text, "No difference beyond noise between hz3 and jemalloc");
   assert_says(text, "12,345");
   assert_says(text, "196..204");
@@ -257,9 +257,9 @@ static void markdown_tells_gains_losses_and_what_is_noise(void **state) {
   char *text = printed(result, hz_result_print_markdown);
   assert_says(text, "Command: `hakozuna bench --quick`, 5 rounds");
   assert_says(text,
-              "| `gain` | **200** ±2 % / 4.0 | 100 ±2 % / 1,203 | failed | **2.00** ±0.00 ahead");
-  assert_says(text, "**0.70** ±0.00 **behind** |");
-  assert_says(text, "within noise |");
+              "| `gain` | **200** ±2 % / 4.0 | 100 ±2 % / 1,203 | failed | **2.00** ±0.02 ahead");
+  assert_says(text, "**0.70** ±0.01 **behind**, hz3 / jemalloc |");
+  assert_says(text, "within noise, hz3 / jemalloc |");
   assert_says(text, "Ours: ahead in 1 of 3 lanes beyond noise, behind in 1, no difference in 1.");
   assert_says(text, "| `gain` | **0.50** | - | failed |");
   free(text);
@@ -347,7 +347,7 @@ static void page_escapes_texts_and_tells_losses_and_reasons(void **state) {
   assert_says(page, "90 % remote &amp; &lt;touched&gt;");
   assert_says(page, "3 blocks &lt;damaged&gt;.");
   assert_says(page, "it was &lt;never&gt; built.");
-  assert_says(page, "<td class=\"behind\"><b>0.70</b> ±0.00 behind</td>");
+  assert_says(page, "<td class=\"behind\"><b>0.70</b> ±0.01 behind</td>");
   assert_says(page, "within noise</td>");
   assert_says(page, "Ours: ahead in 1 of 3 lanes beyond noise, behind in 1, no difference in 1.");
   free(page);

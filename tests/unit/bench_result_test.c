@@ -390,25 +390,6 @@ static void lanes_are_found_by_name(void **state) {
   hz_result_free(result);
 }
 
-static void the_best_other_allocator_is_none_of_ours_and_has_not_failed(void **state) {
-  (void)state;
-  struct hz_result *result = hz_result_new();
-  static const double speeds[] = {9, 3, 5, 7};
-  struct hz_lane_result *more = bench_add_lane(result, "more", true);
-  struct hz_lane_result *less = bench_add_lane(result, "less", false);
-  struct hz_lane_result *empty = bench_add_lane(result, "empty", true);
-  for (size_t i = 0; i < hz_count_of(speeds); i++) {
-    hz_result_add_party(result, "party")->ours = i == 0;
-    more->cells[i].figures[HZ_SPEED] = bench_sample_around(speeds[i]);
-    less->cells[i].figures[HZ_SPEED] = bench_sample_around(speeds[i]);
-  }
-  more->cells[3].failure = hz_text("no.");
-  assert_int_equal(hz_result_best_other(result, more), 2);
-  assert_int_equal(hz_result_best_other(result, less), 1);
-  assert_int_equal(hz_result_best_other(result, empty), -1);
-  hz_result_free(result);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_is_written_is_read_back),
@@ -426,7 +407,6 @@ int main(void) {
       cmocka_unit_test(what_was_there_stays_whole_when_the_disk_is_full),
       cmocka_unit_test(no_temporary_file_stays_behind),
       cmocka_unit_test(lanes_are_found_by_name),
-      cmocka_unit_test(the_best_other_allocator_is_none_of_ours_and_has_not_failed),
   };
   return cmocka_run_group_tests(tests, bench_enter_folder, bench_leave_folder);
 }

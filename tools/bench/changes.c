@@ -25,24 +25,32 @@ static struct hz_summary figure_of(const struct hz_lane_result *lane, int party,
   return hz_summarize(&lane->cells[party].figures[figure]);
 }
 
+static const struct hz_summary unchanged = {1, 1, 1, 1, 0};
+
 // What happened to the allocators that did not change: the median of their new speed over the old.
-static double machine_scale(const struct hz_result *before, const struct hz_lane_result *old,
-                            const struct hz_result *after, const struct hz_lane_result *new) {
+static struct hz_summary machine_scale(const struct hz_result *before,
+                                       const struct hz_lane_result *old,
+                                       const struct hz_result *after,
+                                       const struct hz_lane_result *new) {
   struct hz_sample ratios = {.count = 0};
+  if (strcmp(new->unit, "instructions") == 0) return unchanged; // no machine is faster there
   for (size_t i = 0; i < after->party_count; i++) {
     if (after->parties[i].ours) continue;
     struct hz_summary a = figure_of(new, (int)i, HZ_SPEED);
     struct hz_summary b = figure_of(old, party_of(before, after->parties[i].name), HZ_SPEED);
     if (a.count && b.count && b.median > 0) ratios.values[ratios.count++] = a.median / b.median;
   }
-  return ratios.count < PEERS_FOR_SCALE ? 1 : hz_summarize(&ratios).median;
+  return ratios.count < PEERS_FOR_SCALE ? unchanged : hz_summarize(&ratios);
 }
 
-static void scale(struct hz_summary *summary, double by) {
-  summary->median *= by;
-  summary->least *= by;
-  summary->greatest *= by;
-  summary->spread *= by;
+// The scale is not known exactly either.
+static struct hz_summary scaled(const struct hz_summary *summary, const struct hz_summary *by) {
+  struct hz_summary result = {.count = summary->count,
+                              .median = summary->median * by->median,
+                              .least = summary->least * by->median,
+                              .greatest = summary->greatest * by->median};
+  result.spread = summary->spread * by->median + summary->median * by->spread;
+  return result;
 }
 
 static bool is_worth_a_line(enum hz_figure figure, double before, double after) {
@@ -58,21 +66,18 @@ static void add(struct hz_changes *changes, const struct hz_change *change) {
   rows[changes->count++] = *change;
 }
 
-static void compare_cell(struct hz_changes *changes, const struct hz_lane_result *lane,
-                         const char *allocator, enum hz_figure figure, struct hz_summary before,
-                         const struct hz_summary *after, double by) {
-  if (!before.count || !after->count) return;
+static void compare_cell(struct hz_changes *changes, struct hz_change change,
+                         const struct hz_summary *before, const struct hz_summary *after,
+                         const struct hz_summary *by) {
+  if (!before->count || !after->count) return;
   changes->compared++;
-  scale(&before, by);
-  int order = hz_summary_compare(after, &before);
-  if (order == 0 || !is_worth_a_line(figure, before.median, after->median)) return;
-  bool more_is_better = figure == HZ_SPEED && lane->more_is_better;
-  struct hz_change change = {.lane = lane,
-                             .allocator = allocator,
-                             .figure = figure,
-                             .before = before.median,
-                             .after = after->median,
-                             .better = (order > 0) == more_is_better};
+  struct hz_summary expected = scaled(before, by);
+  int order = hz_summary_compare(after, &expected);
+  if (order == 0 || !is_worth_a_line(change.figure, expected.median, after->median)) return;
+  change.before = before->median;
+  change.after = after->median;
+  change.machine = by->median;
+  change.better = (order > 0) == (change.figure == HZ_SPEED && change.lane->more_is_better);
   add(changes, &change);
 }
 
@@ -86,20 +91,21 @@ static void compare_lane(struct hz_changes *changes, const struct hz_result *bef
                          const struct hz_lane_result *old, const struct hz_result *after,
                          const struct hz_lane_result *new) {
   static const enum hz_figure figures[] = {HZ_SPEED, HZ_PEAK, HZ_REST};
-  double by = machine_scale(before, old, after, new);
+  struct hz_summary by = machine_scale(before, old, after, new);
   for (size_t i = 0; i < after->party_count; i++) {
     const char *name = after->parties[i].name;
     int was = party_of(before, name);
     for (size_t f = 0; f < hz_count_of(figures); f++) {
+      struct hz_change change = {.lane = new, .allocator = name, .figure = figures[f]};
+      struct hz_summary then = figure_of(old, was, figures[f]);
       struct hz_summary now = figure_of(new, (int)i, figures[f]);
-      compare_cell(changes, new, name, figures[f], figure_of(old, was, figures[f]), &now,
-                   figures[f] == HZ_SPEED ? by : 1);
+      compare_cell(changes, change, &then, &now, figures[f] == HZ_SPEED ? &by : &unchanged);
     }
   }
 }
 
 static double proportion(const struct hz_change *change) {
-  double a = fabs(change->after), b = fabs(change->before);
+  double a = fabs(change->after), b = fabs(change->before * change->machine);
   double least = a < b ? a : b, greatest = a < b ? b : a;
   return least > 0 ? greatest / least : INFINITY;
 }
@@ -110,11 +116,13 @@ static int compare_proportions(const void *a, const void *b) {
 }
 
 struct hz_changes hz_changes_find(const struct hz_result *before, const struct hz_result *after) {
-  struct hz_changes changes = {.only_one = hz_text("%s", "")};
+  struct hz_changes changes = {.only_one = hz_text("%s", ""), .unlike = hz_text("%s", "")};
   for (size_t i = 0; i < after->lane_count; i++) {
-    const struct hz_lane_result *old = hz_result_lane(before, after->lanes[i]->name);
-    if (old) compare_lane(&changes, before, old, after, after->lanes[i]);
-    else append_name(&changes.only_one, after->lanes[i]->name);
+    const struct hz_lane_result *new = after->lanes[i];
+    const struct hz_lane_result *old = hz_result_lane(before, new->name);
+    if (!old) append_name(&changes.only_one, new->name);
+    else if (strcmp(old->command, new->command) != 0) append_name(&changes.unlike, new->name);
+    else compare_lane(&changes, before, old, after, new);
   }
   for (size_t i = 0; i < before->lane_count; i++)
     if (!hz_result_lane(after, before->lanes[i]->name))
@@ -132,21 +140,27 @@ struct hz_changes hz_changes_find(const struct hz_result *before, const struct h
 void hz_changes_free(struct hz_changes *changes) {
   free(changes->rows);
   free(changes->only_one);
+  free(changes->unlike);
 }
 
 static void print_change(const struct hz_change *change, FILE *out) {
   const struct hz_style *style = hz_style(out);
   const struct hz_figure_kind *kind = &hz_figure_kinds[change->figure];
   const char *unit = change->figure == HZ_SPEED ? change->lane->unit : kind->unit;
-  double share = change->before != 0 ? 100 * (change->after / change->before - 1) : INFINITY;
-  fprintf(out, "%s%-6s%s %-24s %-12s %-11s %10.4g -> %-10.4g %s (%+.1f %%)\n",
+  double expected = change->before * change->machine;
+  double share = expected != 0 ? 100 * (change->after / expected - 1) : INFINITY;
+  fprintf(out, "%s%-6s%s %-24s %-12s %-11s %10.4g -> %-10.4g %s (%+.1f %%",
           change->better ? style->good : style->bad, change->better ? "better" : "worse",
           style->off, change->lane->name, change->allocator, kind->title, change->before,
           change->after, unit, share);
+  if (change->machine != 1) fprintf(out, "; the others %+.1f %%", 100 * (change->machine - 1));
+  fputs(")\n", out);
 }
 
 void hz_changes_print(const struct hz_changes *changes, FILE *out) {
   for (size_t i = 0; i < changes->count; i++) print_change(&changes->rows[i], out);
   fprintf(out, "%zu of %zu figures changed beyond noise.\n", changes->count, changes->compared);
+  if (*changes->unlike)
+    fprintf(out, "Not compared, because their commands differ: %s.\n", changes->unlike);
   if (*changes->only_one) fprintf(out, "In one of the two runs only: %s.\n", changes->only_one);
 }

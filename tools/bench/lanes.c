@@ -9,16 +9,13 @@
 #include "tools/bench/text.h"
 #include "tools/print.h"
 
-// The ranges of sizes of the `remote` lanes, in bytes, and whether 16 threads run them too: the
-// paper on hakozuna has guard, main and cross128 there, with rings of 65536 entries.
+// The ranges of sizes of the `remote` lanes, in bytes.
 static const struct {
   const char *name;
   unsigned min, max;
-  bool crowded;
 } sizes[] = {
-    {"guard", 16, 2048, true},      {"main", 16, 32768, true},
-    {"mid", 2049, 32768, false},    {"cross64", 16, 65536, false},
-    {"cross128", 16, 131072, true}, {"large128", 65537, 131072, false},
+    {"guard", 16, 2048},    {"main", 16, 32768},      {"mid", 2049, 32768},
+    {"cross64", 16, 65536}, {"cross128", 16, 131072}, {"large128", 65537, 131072},
 };
 
 static const unsigned remote_shares[] = {0, 50, 90};
@@ -69,6 +66,7 @@ static const struct {
 static const struct single {
   const char *name, *group, *about, *command, *input;
   enum hz_lane_kind kind;
+  unsigned rest_ms;
 } singles[] = {
     {.name = "grow",
      .group = "one thread",
@@ -85,7 +83,8 @@ static const struct single {
     {.name = "plateau",
      .group = "services",
      .about = "64 MiB allocated, 98 of 100 blocks freed, then rest",
-     .command = "plateau seconds=%s mib=64 min=16 max=32768 keep=2"},
+     .command = "plateau seconds=%s mib=64 min=16 max=32768 keep=2",
+     .rest_ms = 3000},
     {.name = "redis",
      .group = "real programs",
      .about = "redis-server under redis-benchmark",
@@ -99,7 +98,7 @@ static const struct single {
     {.name = "python",
      .group = "real programs",
      .about = "python3, its own pools above malloc",
-     .command = "PYTHONHASHSEED=0 /usr/bin/python3 -S bench/real/work.py 1",
+     .command = "PYTHONHASHSEED=0 PYTHONMALLOC= /usr/bin/python3 -S bench/real/work.py 1",
      .kind = HZ_LANE_COMMAND},
     {.name = "python_malloc",
      .group = "real programs",
@@ -165,7 +164,7 @@ static void add_with_twin(const char *name, const char *group, const char *about
 
 static void add_remote(size_t size, unsigned threads, unsigned share) {
   char name[40], command[200];
-  bool crowded = threads == 16;
+  bool crowded = threads == 16; // the paper's lanes have rings of 65536 entries
   hz_format(name, sizeof name, "t%u_%s_r%u", threads, sizes[size].name, share);
   hz_format(command, sizeof command,
             "remote seconds=%%s threads=%u ws=400 min=%u max=%u remote=%u ring=%u", threads,
@@ -179,13 +178,14 @@ static void add_remote(size_t size, unsigned threads, unsigned share) {
 static void add_all_remote(unsigned threads) {
   for (size_t size = 0; size < hz_count_of(sizes); size++)
     for (size_t r = 0; r < hz_count_of(remote_shares); r++)
-      if (threads == 2 || sizes[size].crowded) add_remote(size, threads, remote_shares[r]);
+      add_remote(size, threads, remote_shares[r]);
 }
 
 static void add_single(const struct single *row) {
   struct hz_lane *lane = add(row->name, row->group, row->about, row->command);
   lane->kind = row->kind;
   lane->input = row->input;
+  lane->rest_ms = row->rest_ms;
 }
 
 const struct hz_lane *hz_lanes(size_t *count) {

@@ -22,6 +22,7 @@ struct hz_lane {
   // HZ_LANE_INSTRUCTIONS, without its folder), of the system, or a path below the checkout. "%s"
   // stands for the seconds of a run.
   char command[200];
+  unsigned rest_ms;  // how long a program rests at its end, where the lane is about that; else 0
   const char *input; // what the command reads, a path below the checkout; NULL: nothing
 };
 

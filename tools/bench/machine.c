@@ -38,11 +38,6 @@ static void read_huge_pages(char *mode, size_t bytes) {
             open ? open + 1 : "unknown");
 }
 
-static void replace(char **text, char *with) {
-  free(*text);
-  *text = with;
-}
-
 void hz_machine_describe(struct hz_result *result, char *const argv[]) {
   char model[256], huge[64], date[32];
   struct utsname system;
@@ -53,15 +48,17 @@ void hz_machine_describe(struct hz_result *result, char *const argv[]) {
   time_t now = time(NULL);
   struct tm utc;
   strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-  replace(&result->version, hz_text("%s", HZ_VERSION));
-  replace(&result->commit, hz_text("%s", hz_commit));
-  replace(&result->date, hz_text("%s", date));
-  replace(&result->machine, hz_text("%s, %ld cores, %.0f GiB", *model ? model : system.machine,
-                                    sysconf(_SC_NPROCESSORS_ONLN), gib));
-  replace(&result->kernel, hz_text("%s %s, huge pages %s", system.sysname, system.release, huge));
-  replace(&result->libc, hz_text("glibc %s", gnu_get_libc_version()));
+  hz_text_replace(&result->version, hz_text("%s", HZ_VERSION));
+  hz_text_replace(&result->commit, hz_text("%s", hz_commit));
+  hz_text_replace(&result->date, hz_text("%s", date));
+  hz_text_replace(&result->machine,
+                  hz_text("%s, %ld cores, %.0f GiB", *model ? model : system.machine,
+                          sysconf(_SC_NPROCESSORS_ONLN), gib));
+  hz_text_replace(&result->kernel,
+                  hz_text("%s %s, huge pages %s", system.sysname, system.release, huge));
+  hz_text_replace(&result->libc, hz_text("glibc %s", gnu_get_libc_version()));
   // The first word is a name with a blank in it: "hakozuna bench".
   char *arguments = hz_text_of_words(argv + 1);
-  replace(&result->command, hz_text("%s %s", argv[0], arguments));
+  hz_text_replace(&result->command, hz_text("%s %s", argv[0], arguments));
   free(arguments);
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "tools/bench/text.h"
+#include "tools/command.h"
 
 // The keeper's report.
 struct kept {
@@ -28,7 +29,7 @@ struct kept {
 };
 
 // A signal that comes just before a poll does not end it: it is noticed after that long.
-enum { NOTICE_MS = 200 };
+enum { NOTICE_MS = 200, GRACE_MS = 1000 };
 
 static volatile sig_atomic_t interrupt; // the signal; 0: none
 
@@ -42,6 +43,8 @@ void hz_catch_interrupts(void) {
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGHUP, &action, NULL);
+  // Whoever reads our output may leave; the files are still to be written.
+  signal(SIGPIPE, SIG_IGN);
 }
 
 int hz_interrupted(void) {
@@ -76,14 +79,20 @@ static void unset_all_of(const char *prefix) {
   }
 }
 
+// How users tune the other allocators; the loader's tunables are glibc's.
+static const char *const tunings[] = {"MALLOC_", "MIMALLOC_", "TCMALLOC_", "SNMALLOC_",
+                                      "GLIBC_TUNABLES"};
+
 // No setting of ours that this process was started with reaches the command, only the variant's; nor
-// does a configuration file of the machine, which nobody sees in the figures.
+// does a configuration file of the machine, or a tuning of another allocator: nobody would see them
+// in the figures.
 static void set_environment(const struct hz_measure_order *order) {
   const struct hz_variant *variant = order->variant;
   unset_all_of("HAKOZUNA_");
   unset_all_of("HZ_BENCH_");
   unsetenv("LD_PRELOAD");
-  if (*variant->profile) setenv("HAKOZUNA_CONFIG", "/dev/null", 1);
+  for (size_t i = 0; i < hz_count_of(tunings); i++) unset_all_of(tunings[i]);
+  setenv("HAKOZUNA_CONFIG", "/dev/null", 1);
   if (order->how == HZ_PRELOADED) {
     set_or_unset("LD_PRELOAD", variant->library);
     set_or_unset("HAKOZUNA_PROFILE", variant->profile);
@@ -103,6 +112,7 @@ static void set_signals_to_default(void) {
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
   sigaction(SIGHUP, &action, NULL);
+  sigaction(SIGPIPE, &action, NULL);
   sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
@@ -145,7 +155,8 @@ static struct kept start_and_wait(const struct hz_measure_order *order, const in
 static _Noreturn void keep(const struct hz_measure_order *order, const int *ends, int report) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  set_environment(order); // here, because each page that the command's process writes is a fault
+  signal(SIGTERM, SIG_IGN); // it is for the command, whose end is still to be reported
+  set_environment(order);   // here, because each page that the command's process writes is a fault
   struct kept kept = start_and_wait(order, ends);
   if (write(report, &kept, sizeof kept) == sizeof kept) kill(0, SIGKILL);
   _exit(1);
@@ -201,6 +212,7 @@ static bool follow(int out, int err, int report, unsigned limit_s, struct hz_mea
 
 static void fill(struct hz_measured *m, const struct kept *kept) {
   m->code = WIFEXITED(kept->status) ? WEXITSTATUS(kept->status) : 128 + WTERMSIG(kept->status);
+  if (kept->error) m->code = kept->error == ENOENT ? HZ_EXIT_NOT_FOUND : HZ_EXIT_CANNOT_RUN;
   m->wall_s = kept->wall_s;
   m->user_s = seconds_of(kept->usage.ru_utime);
   m->system_s = seconds_of(kept->usage.ru_stime);
@@ -244,6 +256,15 @@ static bool open_pipes(struct pipes *pipes) {
          pipe2(pipes->report, O_CLOEXEC) == 0;
 }
 
+// Scripts get a moment to remove their folders and to end their servers.
+static void end_group(pid_t keeper, int report) {
+  struct pollfd reported = {.fd = report, .events = POLLIN};
+  kill(-keeper, SIGTERM);
+  while (poll(&reported, 1, GRACE_MS) < 0 && errno == EINTR) {
+  }
+  kill(-keeper, SIGKILL);
+}
+
 static void run(const struct hz_measure_order *order, struct hz_measured *m) {
   struct pipes pipes;
   if (order->input && access(order->input, R_OK) != 0) {
@@ -270,7 +291,7 @@ static void run(const struct hz_measure_order *order, struct hz_measured *m) {
     setpgid(keeper, keeper); // it does the same; whoever comes first
     bool ended =
         follow(pipes.out[0], pipes.err[0], pipes.report[0], order->limit_s, m, &kept, &timed_out);
-    if (!ended) kill(-keeper, SIGKILL);
+    if (!ended) end_group(keeper, pipes.report[0]);
     while (waitpid(keeper, NULL, 0) < 0 && errno == EINTR) {
     }
     fill(m, &kept);
@@ -282,16 +303,29 @@ static void run(const struct hz_measure_order *order, struct hz_measured *m) {
   close(pipes.report[0]);
 }
 
+// The kernel notes every open of the file: unlike a look at the program's memory map, this misses
+// none, however short the program. -1: it cannot.
+static int watch_library(const char *library) {
+  int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (watch >= 0 && inotify_add_watch(watch, library, IN_OPEN) >= 0) return watch;
+  if (watch >= 0) close(watch);
+  return -1;
+}
+
 void hz_measure(const struct hz_measure_order *order, struct hz_measured *measured) {
   *measured = (struct hz_measured){.failure = NULL};
-  // The kernel notes every open of the file: unlike a look at the program's memory map, this
-  // misses none, however short the program.
-  int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   const char *library = order->variant->library;
-  if (watch >= 0 && *library) inotify_add_watch(watch, library, IN_OPEN);
+  int watch = *library ? watch_library(library) : -1;
+  if (*library && watch < 0) {
+    measured->failure =
+        hz_text("nobody can be told who opens %s: %s (see inotify(7) for the limits "
+                "in /proc/sys/fs/inotify).",
+                library, strerror(errno));
+    return;
+  }
   run(order, measured);
   char events[4096];
-  measured->opened = watch >= 0 && *library && read(watch, events, sizeof events) > 0;
+  measured->opened = watch >= 0 && read(watch, events, sizeof events) > 0;
   if (watch >= 0) close(watch);
 }
 

@@ -30,7 +30,7 @@ enum { HZ_MEASURE_OUTPUT_BYTES = 8192 };
 struct hz_measured {
   char *failure; // a sentence, to be freed; NULL: it ended with exit code 0
   bool interrupted;
-  int code; // exit code; 128+n: ended by signal n
+  int code; // exit code; 128+n: ended by signal n; 126, 127: it could not be started
   double wall_s, user_s, system_s;
   double peak_kib, faults; // of the command and all that it waited for: the largest, the sum
   bool opened; // somebody opened the variant's library meanwhile: the loader, for the program

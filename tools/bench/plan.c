@@ -15,24 +15,21 @@
 #include "tools/find.h"
 #include "tools/print.h"
 
-enum {
-  LIMIT_S = 120, // for one run; the slowest take a few seconds
-  WORDS_MOST = 24,
-  REST_MS = 10,
-  QUICK_REST_MS = 2,
-  // The lane that is about rest: twice and more what ours waits before it gives memory back.
-  PLATEAU_REST_MS = 1500,
-  QUICK_PLATEAU_REST_MS = 700,
-};
+enum { WORDS_MOST = 24, REST_MS = 10, QUICK_REST_MS = 2 };
 
 // Numbers of pairs that are counted under callgrind: the differences leave the start out.
 static const unsigned pairs[] = {100000, 300000, 500000};
 
 // What runs besides a run's own seconds takes about that long, for plans of a given length.
-static const double overhead_s = 0.03, command_s = 0.5, service_s = 0.9, instructions_s = 3.5;
+static const double overhead_s = 0.02, command_s = 0.5, service_s = 0.9, instructions_s = 3.5;
 
 // What the scripts of bench/real need to load a server evenly.
 static const double service_least_s = 0.3;
+
+// A run that takes that much longer than it should hangs. Services do a fixed number of requests.
+static unsigned limit_s(const struct hz_plan *plan) {
+  return 90 + 30 * (unsigned)(plan->seconds + 0.5);
+}
 
 // ---- a lane's command line
 
@@ -42,8 +39,7 @@ struct command {
 };
 
 static unsigned rest_ms(const struct hz_plan *plan, const struct hz_lane *lane) {
-  if (strcmp(lane->name, "plateau") == 0)
-    return plan->quick ? QUICK_PLATEAU_REST_MS : PLATEAU_REST_MS;
+  if (lane->rest_ms) return plan->quick ? lane->rest_ms / 3 : lane->rest_ms;
   return plan->quick ? QUICK_REST_MS : REST_MS;
 }
 
@@ -64,19 +60,22 @@ static double seconds_of(const struct hz_plan *plan, const struct hz_lane *lane)
 }
 
 // The command as people would type it in the checkout, but for the allocator. To be freed.
-static char *command_line(const struct hz_plan *plan, const struct hz_lane *lane) {
+// round: from 1. It is the seed of what is drawn at random, so that the spread of the rounds holds
+// that of the input too; all allocators of a round do the same.
+static char *command_line(const struct hz_plan *plan, const struct hz_lane *lane, size_t round) {
   const char *mark = strstr(lane->command, "%s");
   char *text = mark ? hz_text("%.*s%.3g%s", (int)(mark - lane->command), lane->command,
                               seconds_of(plan, lane), mark + 2)
                     : hz_text("%s", lane->command);
   if (lane->kind != HZ_LANE_PROGRAM) return text;
-  char *whole = hz_text("%s rest_ms=%u", text, rest_ms(plan, lane));
+  char *whole = hz_text("%s rest_ms=%u seed=%zu", text, rest_ms(plan, lane), round);
   free(text);
   return whole;
 }
 
-static struct command command_of(const struct hz_plan *plan, const struct hz_lane *lane) {
-  struct command command = {.text = command_line(plan, lane)};
+static struct command command_of(const struct hz_plan *plan, const struct hz_lane *lane,
+                                 size_t round) {
+  struct command command = {.text = command_line(plan, lane, round)};
   split(&command);
   bool own = lane->kind == HZ_LANE_PROGRAM || lane->kind == HZ_LANE_INSTRUCTIONS;
   // Joined now, not before: the folder's name may have blanks.
@@ -118,8 +117,7 @@ static char *check_opened(const struct hz_variant *variant, const struct hz_meas
 // ---- figures
 
 static void append(struct hz_cell *cell, enum hz_figure figure, double value) {
-  struct hz_sample *sample = &cell->figures[figure];
-  if (sample->count < HZ_ROUNDS_MOST) sample->values[sample->count++] = value;
+  hz_sample_append(&cell->figures[figure], value);
 }
 
 // What the program says of itself counts; what it does not say is the kernel's count.
@@ -138,7 +136,9 @@ static char *take_figures(const struct hz_lane *lane, const struct hz_measured *
     return hz_text("the program printed no %s=; its output was: %s", key, m->out);
   append(cell, HZ_SPEED, speed);
   append_figure(cell, HZ_PEAK, m->out, m->peak_kib);
-  if (hz_find_figure(m->out, hz_figure_kinds[HZ_REST].key, &rest)) append(cell, HZ_REST, rest);
+  static const enum hz_figure rests[] = {HZ_REST, HZ_FREED, HZ_EARLY};
+  for (size_t i = 0; i < hz_count_of(rests); i++)
+    if (hz_find_figure(m->out, hz_figure_kinds[rests[i]].key, &rest)) append(cell, rests[i], rest);
   append_figure(cell, HZ_FAULTS, m->out, m->faults);
   append_figure(cell, HZ_USER, m->out, m->user_s);
   append_figure(cell, HZ_SYSTEM, m->out, m->system_s);
@@ -147,60 +147,72 @@ static char *take_figures(const struct hz_lane *lane, const struct hz_measured *
 
 // ---- one run
 
-// Returns why there is no figure; NULL: there is one, or the run was interrupted.
-static char *run_timed(const struct hz_plan *plan, const struct hz_lane *lane,
-                       const struct hz_variant *variant, struct hz_cell *cell) {
-  struct command command = command_of(plan, lane);
-  struct hz_measure_order order = {.variant = variant,
+struct turn {
+  const struct hz_plan *plan;
+  const struct hz_lane *lane;
+  const struct hz_variant *variant;
+  size_t round; // from 1
+  struct hz_cell *cell;
+  bool absent; // set by the run: what the lane measures is not on this machine
+};
+
+// Each of these returns why there is no figure; NULL: there is one, or the run was interrupted.
+
+static char *run_timed(struct turn *turn) {
+  const struct hz_lane *lane = turn->lane;
+  struct command command = command_of(turn->plan, lane, turn->round);
+  struct hz_measure_order order = {.variant = turn->variant,
                                    .argv = command.words,
                                    .settings = command.settings,
                                    .input = lane->input,
                                    .how = lane->kind == HZ_LANE_SERVICE ? HZ_TOLD : HZ_PRELOADED,
-                                   .limit_s = LIMIT_S};
+                                   .limit_s = limit_s(turn->plan)};
   struct hz_measured m;
   hz_measure(&order, &m);
   free_command(&command);
+  turn->absent = (lane->kind == HZ_LANE_COMMAND && m.code == HZ_EXIT_NOT_FOUND) ||
+                 (lane->kind == HZ_LANE_SERVICE && m.code == HZ_EXIT_NO_LIBRARY);
   if (m.failure || m.interrupted) return m.failure;
-  char *wrong =
-      lane->kind == HZ_LANE_COMMAND ? check_opened(variant, &m) : check_served(variant, m.out);
-  return wrong ? wrong : take_figures(lane, &m, cell);
+  char *wrong = lane->kind == HZ_LANE_COMMAND ? check_opened(turn->variant, &m)
+                                              : check_served(turn->variant, m.out);
+  return wrong ? wrong : take_figures(lane, &m, turn->cell);
 }
 
 // The number of instructions that callgrind counts in a whole run; < 0: see the failure.
-static double count_instructions(const struct hz_plan *plan, const struct hz_lane *lane,
-                                 const struct hz_variant *variant, unsigned count, char **failure) {
-  struct command command = command_of(plan, lane);
+static double count_instructions(const struct turn *turn, unsigned count, char **failure) {
+  struct command command = command_of(turn->plan, turn->lane, turn->round);
   char *last = hz_text("pairs=%u", count);
   char *argv[WORDS_MOST + 5] = {"valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"};
   size_t words = 3;
   for (size_t i = 0; command.words[i]; i++) argv[words++] = command.words[i];
   argv[words] = last;
   struct hz_measure_order order = {
-      .variant = variant, .argv = argv, .how = HZ_PRELOADED, .limit_s = LIMIT_S};
+      .variant = turn->variant, .argv = argv, .how = HZ_PRELOADED, .limit_s = limit_s(turn->plan)};
   struct hz_measured m;
   hz_measure(&order, &m);
   free(last);
   free_command(&command);
   *failure = m.failure;
   if (m.failure || m.interrupted) return -1;
-  *failure = check_served(variant, m.out);
+  *failure = check_served(turn->variant, m.out);
   const char *total = strstr(m.err, "Collected : ");
   if (!total && !*failure) *failure = hz_text("callgrind printed no total; it said: %s", m.err);
   return *failure ? -1 : strtod(total + strlen("Collected : "), NULL);
 }
 
-static char *run_counted(const struct hz_plan *plan, const struct hz_lane *lane,
-                         const struct hz_variant *variant, struct hz_cell *cell) {
+// The sample's two values are of two lengths, not of two rounds: they show how exact the count is.
+static char *run_counted(struct turn *turn) {
   double before = 0;
   char valgrind[PATH_MAX];
-  if (hz_program_find("valgrind", valgrind) != HZ_EXIT_OK)
+  turn->absent = hz_program_find("valgrind", valgrind) != HZ_EXIT_OK;
+  if (turn->absent)
     return hz_text("there is no valgrind to count the instructions; `apt-get install valgrind` "
                    "brings it.");
   for (size_t i = 0; i < hz_count_of(pairs); i++) {
     char *failure;
-    double total = count_instructions(plan, lane, variant, pairs[i], &failure);
+    double total = count_instructions(turn, pairs[i], &failure);
     if (total < 0) return failure;
-    if (i) append(cell, HZ_SPEED, (total - before) / (pairs[i] - pairs[i - 1]));
+    if (i) append(turn->cell, HZ_SPEED, (total - before) / (pairs[i] - pairs[i - 1]));
     before = total;
   }
   return NULL;
@@ -212,10 +224,8 @@ void hz_plan_add_parties(const struct hz_variants *variants, struct hz_result *r
   for (size_t i = 0; i < variants->count; i++) {
     const struct hz_variant *variant = &variants->rows[i];
     struct hz_party *party = hz_result_add_party(result, variant->name);
-    free(party->library);
-    free(party->about);
-    party->library = hz_text("%s", variant->library);
-    party->about = hz_text("%s", variant->about);
+    hz_text_replace(&party->library, hz_text("%s", variant->library));
+    hz_text_replace(&party->about, hz_text("%s", variant->about));
     party->missing = variant->missing ? hz_text("%s", variant->missing) : NULL;
     party->ours = *variant->profile != '\0';
   }
@@ -227,14 +237,10 @@ void hz_plan_prepare(const struct hz_plan *plan, struct hz_result *result) {
   for (size_t i = 0; i < plan->lane_count; i++) {
     const struct hz_lane *lane = plan->lanes[i];
     struct hz_lane_result *row = hz_result_add_lane(result, lane->name);
-    free(row->group);
-    free(row->about);
-    free(row->command);
-    free(row->unit);
-    row->group = hz_text("%s", lane->group);
-    row->about = hz_text("%s", lane->about);
-    row->command = command_line(plan, lane);
-    row->unit = hz_text("%s", lane->unit);
+    hz_text_replace(&row->group, hz_text("%s", lane->group));
+    hz_text_replace(&row->about, hz_text("%s", lane->about));
+    hz_text_replace(&row->command, command_line(plan, lane, 1));
+    hz_text_replace(&row->unit, hz_text("%s", lane->unit));
     row->more_is_better = lane->more_is_better;
   }
 }
@@ -244,25 +250,48 @@ static bool is_due(const struct hz_lane *lane, size_t round) {
   return lane->kind != HZ_LANE_INSTRUCTIONS || round == 0;
 }
 
+// A lane that cannot be run on this machine is told once, and is no allocator's failure.
+static void leave_out(const struct hz_plan *plan, struct hz_lane_result *lane, const char *why) {
+  for (size_t i = 0; i < plan->variants.count; i++)
+    if (!lane->cells[i].failure) lane->cells[i].failure = hz_text("%s", why);
+}
+
+// False: the run failed under an allocator, or cannot be had in a lane, that was asked for.
+static bool take_turn(struct turn *turn, struct hz_lane_result *lane,
+                      struct hz_progress *progress) {
+  bool counted = turn->lane->kind == HZ_LANE_INSTRUCTIONS;
+  turn->cell->failure = counted ? run_counted(turn) : run_timed(turn);
+  if (!turn->cell->failure) return true;
+  hz_progress_clear(progress);
+  if (turn->absent) {
+    hz_log("%s is left out: %s", lane->name, turn->cell->failure);
+    leave_out(turn->plan, lane, turn->cell->failure);
+    return !turn->plan->named;
+  }
+  hz_log("%s, %s, round %zu: %s", lane->name, turn->variant->name, turn->round,
+         turn->cell->failure);
+  return !turn->variant->asked;
+}
+
 // The allocators take turns in going first.
 static bool run_lane(const struct hz_plan *plan, size_t index, size_t round,
                      struct hz_result *result, struct hz_progress *progress) {
   bool good = true;
-  const struct hz_lane *lane = plan->lanes[index];
   size_t count = plan->variants.count;
-  for (size_t turn = 0; turn < count && !hz_interrupted(); turn++) {
-    size_t i = (turn + round) % count;
-    const struct hz_variant *variant = &plan->variants.rows[i];
-    struct hz_cell *cell = &result->lanes[index]->cells[i];
-    if (variant->missing) continue;
-    hz_progress_step(progress, round + 1, lane->name, variant->name);
-    if (cell->failure) continue;
-    bool counted = lane->kind == HZ_LANE_INSTRUCTIONS;
-    cell->failure = (counted ? run_counted : run_timed)(plan, lane, variant, cell);
-    if (!cell->failure) continue;
-    good &= !variant->asked;
-    hz_progress_clear(progress);
-    hz_log("%s, %s, round %zu: %s", lane->name, variant->name, round + 1, cell->failure);
+  struct hz_lane_result *lane = result->lanes[index];
+  for (size_t place = 0; place < count && !hz_interrupted(); place++) {
+    size_t i = (place + round) % count;
+    struct turn turn = {.plan = plan,
+                        .lane = plan->lanes[index],
+                        .variant = &plan->variants.rows[i],
+                        .round = round + 1,
+                        .cell = &lane->cells[i]};
+    if (turn.variant->missing) {
+      good &= !turn.variant->asked;
+      continue;
+    }
+    hz_progress_step(progress, turn.round, lane->name, turn.variant->name);
+    if (!turn.cell->failure) good &= take_turn(&turn, lane, progress);
   }
   return good;
 }

@@ -3,6 +3,7 @@
 #include "tools/bench/quantity.h"
 
 #include <math.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include "tools/print.h"
@@ -55,7 +56,7 @@ struct hz_words hz_mib(double kib) {
 }
 
 static bool is_memory(enum hz_figure figure) {
-  return figure == HZ_PEAK || figure == HZ_REST;
+  return strcmp(hz_figure_kinds[figure].unit, "KiB") == 0;
 }
 
 struct hz_words hz_figure_words(enum hz_figure figure, double value) {

@@ -9,12 +9,14 @@
 #include "tools/command.h"
 
 const struct hz_figure_kind hz_figure_kinds[HZ_FIGURES] = {
-    [HZ_SPEED] = {"speed", "speed", ""},
-    [HZ_PEAK] = {"peak_kib", "peak RSS", "KiB"},
-    [HZ_REST] = {"rest_kib", "RSS at rest", "KiB"},
-    [HZ_FAULTS] = {"faults", "minor faults", ""},
-    [HZ_USER] = {"user_s", "user time", "s"},
-    [HZ_SYSTEM] = {"system_s", "system time", "s"},
+    [HZ_SPEED] = {"speed", "speed", "speed", ""},
+    [HZ_PEAK] = {"peak_kib", "peak RSS", "peak", "KiB"},
+    [HZ_REST] = {"rest_kib", "RSS at rest", "rest", "KiB"},
+    [HZ_FREED] = {"rest0_kib", "RSS when freed", "freed", "KiB"},
+    [HZ_EARLY] = {"rest1_kib", "RSS soon after", "soon", "KiB"},
+    [HZ_FAULTS] = {"faults", "minor faults", "faults", ""},
+    [HZ_USER] = {"user_s", "user time", "user", "s"},
+    [HZ_SYSTEM] = {"system_s", "system time", "system", "s"},
 };
 
 struct hz_result *hz_result_new(void) {
@@ -83,21 +85,4 @@ const struct hz_lane_result *hz_result_lane(const struct hz_result *result, cons
   for (size_t i = 0; i < result->lane_count; i++)
     if (strcmp(result->lanes[i]->name, name) == 0) return result->lanes[i];
   return NULL;
-}
-
-int hz_result_best_other(const struct hz_result *result, const struct hz_lane_result *lane) {
-  int best = -1;
-  double best_median = 0;
-  for (size_t i = 0; i < result->party_count; i++) {
-    const struct hz_cell *cell = &lane->cells[i];
-    const struct hz_party *party = &result->parties[i];
-    if (party->ours || party->missing || cell->failure || cell->figures[HZ_SPEED].count == 0)
-      continue;
-    double median = hz_summarize(&cell->figures[HZ_SPEED]).median;
-    bool better = lane->more_is_better ? median > best_median : median < best_median;
-    if (best >= 0 && !better) continue;
-    best = (int)i;
-    best_median = median;
-  }
-  return best;
 }

@@ -14,16 +14,18 @@ enum { HZ_ALLOCATORS_MOST = 24, HZ_LANES_MOST = 160 };
 enum hz_figure {
   HZ_SPEED,  // lane->unit; lane->more_is_better
   HZ_PEAK,   // KiB of resident memory at most, above the harness's own where the lane knows it
-  HZ_REST,   // KiB resident when everything was freed, above the harness's own; not every lane
+  HZ_REST,   // KiB resident some time after the frees, above the harness's own; not every lane
+  HZ_FREED,  // the same right after the frees, where a lane is about what comes back
+  HZ_EARLY,  // the same after a thirtieth of the time
   HZ_FAULTS, // minor page faults
   HZ_USER,   // seconds of CPU time in the program
   HZ_SYSTEM, // seconds of CPU time in the kernel
   HZ_FIGURES
 };
 
-// key: in JSON. unit: "" for HZ_SPEED, whose unit is the lane's.
+// key: in JSON. unit: "" for HZ_SPEED, whose unit is the lane's. brief: heads a column.
 struct hz_figure_kind {
-  const char *key, *title, *unit;
+  const char *key, *title, *brief, *unit;
 };
 extern const struct hz_figure_kind hz_figure_kinds[HZ_FIGURES];
 
@@ -73,9 +75,6 @@ struct hz_lane_result *hz_result_add_lane(struct hz_result *result, const char *
 
 // NULL: there is none of that name.
 const struct hz_lane_result *hz_result_lane(const struct hz_result *result, const char *name);
-
-// The allocator that is not ours with the best median speed in a lane; -1: there is none.
-int hz_result_best_other(const struct hz_result *result, const struct hz_lane_result *lane);
 
 // Writes the result as JSON ("format": "hakozuna-bench", "format_version": 1) so that what is at
 // `path` is always a whole file. Returns an exit code; after an error the sentence was printed.

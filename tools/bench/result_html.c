@@ -243,12 +243,11 @@ static bool is_shown(const struct hz_result *result, const struct hz_lane_result
 
 static void print_details_heading(FILE *out, const struct hz_result *result,
                                   const struct hz_lane_result *lane) {
-  static const char *const titles[] = {"speed", "peak", "at rest", "faults", "user", "system"};
   fputs("<tr><th>allocator</th>", out);
   for (enum hz_figure f = 0; f < HZ_FIGURES; f++) {
     if (!is_shown(result, lane, f)) continue;
     const char *unit = hz_figure_unit(f, lane);
-    fprintf(out, "<th>%s%s", titles[f], unit[0] ? ", " : "");
+    fprintf(out, "<th>%s%s", hz_figure_kinds[f].brief, unit[0] ? ", " : "");
     hz_page_text(out, unit);
     fputs(f == HZ_SPEED ? "</th><th>least..greatest</th>" : "</th>", out);
   }

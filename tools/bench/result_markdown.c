@@ -103,7 +103,8 @@ static void print_cell(FILE *out, const struct hz_lane_result *lane, size_t part
   fputs(" |", out);
 }
 
-static void print_verdict(FILE *out, const struct hz_verdict *verdict) {
+static void print_verdict(FILE *out, const struct hz_result *result,
+                          const struct hz_verdict *verdict) {
   static const char *const words[] = {"", " ahead", " within noise", " **behind**"};
   if (verdict->standing == HZ_UNKNOWN) {
     fputs(" - |\n", out);
@@ -111,8 +112,9 @@ static void print_verdict(FILE *out, const struct hz_verdict *verdict) {
   }
   struct hz_words spread = hz_ratio_spread(&verdict->ratio);
   const char *word = spread.text[0] ? words[verdict->standing] : " (one round)";
-  fprintf(out, " **%s**%s%s%s |\n", hz_ratio_median(&verdict->ratio).text,
-          spread.text[0] ? " " : "", spread.text, word);
+  fprintf(out, " **%s**%s%s%s, %s / %s |\n", hz_ratio_median(&verdict->ratio).text,
+          spread.text[0] ? " " : "", spread.text, word, result->parties[verdict->first].name,
+          result->parties[verdict->second].name);
 }
 
 static void print_speed(const struct hz_result *result, const struct hz_group *group, FILE *out) {
@@ -126,7 +128,7 @@ static void print_speed(const struct hz_result *result, const struct hz_group *g
     for (size_t p = 0; p < result->party_count; p++)
       if (hz_takes_part(result, p)) print_cell(out, lane, p, (int)p == best);
     struct hz_verdict verdict = hz_verdict_of(result, lane);
-    if (tally.lanes) print_verdict(out, &verdict);
+    if (tally.lanes) print_verdict(out, result, &verdict);
     else putc('\n', out);
   }
   if (!tally.lanes) return;
@@ -140,8 +142,18 @@ static bool lane_has(const struct hz_result *result, const struct hz_lane_result
   return hz_best(result, lane, figure, -1) >= 0;
 }
 
+static void print_rest_cell(FILE *out, const struct hz_lane_result *lane, size_t party,
+                            const char *mark, const char *last) {
+  struct hz_summary freed = hz_cell_figure(lane, party, HZ_FREED);
+  struct hz_summary early = hz_cell_figure(lane, party, HZ_EARLY);
+  putc(' ', out);
+  if (freed.count && early.count)
+    fprintf(out, "%s, %s, ", hz_mib(freed.median).text, hz_mib(early.median).text);
+  fprintf(out, "%s%s%s |", mark, last, mark);
+}
+
 static void print_rest(const struct hz_result *result, const struct hz_group *group, FILE *out) {
-  fputs("\nAt rest, in MiB, when everything was freed:\n", out);
+  fputs("\nAt rest, in MiB, after the frees (where there are three: at once, soon, later):\n", out);
   print_heading(out, result, "", "");
   for (size_t i = 0; i < group->count; i++) {
     const struct hz_lane_result *lane = group->lanes[i];
@@ -153,7 +165,7 @@ static void print_rest(const struct hz_result *result, const struct hz_group *gr
       const char *mark = (int)p == best ? "**" : "";
       const char *nothing = lane->cells[p].failure ? "failed" : "-";
       if (hz_takes_part(result, p))
-        fprintf(out, " %s%s%s |", mark, rest.count ? hz_mib(rest.median).text : nothing, mark);
+        print_rest_cell(out, lane, p, mark, rest.count ? hz_mib(rest.median).text : nothing);
     }
     putc('\n', out);
   }

@@ -51,18 +51,22 @@ static const char *standing_style(const struct hz_style *style, enum hz_standing
   return standing == HZ_BEHIND ? style->bad : "";
 }
 
+// names: NULL where the columns say already who is compared.
 static void add_verdict(struct hz_grid *grid, const struct hz_style *style,
-                        const struct hz_verdict *verdict) {
+                        const struct hz_result *names, const struct hz_verdict *verdict) {
   if (verdict->standing == HZ_UNKNOWN) {
     hz_grid_add(grid, "", "-");
     return;
   }
   struct hz_words ratio = hz_ratio_median(&verdict->ratio);
   struct hz_words spread = hz_ratio_spread(&verdict->ratio);
-  if (spread.text[0])
-    hz_grid_add(grid, standing_style(style, verdict->standing), "%s %s %s", ratio.text, spread.text,
-                hz_standing_word(verdict->standing));
-  else hz_grid_add(grid, "", "%s", ratio.text);
+  const char *word = hz_standing_word(verdict->standing);
+  const char *style_of_word = standing_style(style, verdict->standing);
+  if (!spread.text[0]) hz_grid_add(grid, "", "%s", ratio.text);
+  else if (!names) hz_grid_add(grid, style_of_word, "%s %s %s", ratio.text, spread.text, word);
+  else
+    hz_grid_add(grid, style_of_word, "%s %s %s, %s / %s", ratio.text, spread.text, word,
+                names->parties[verdict->first].name, names->parties[verdict->second].name);
 }
 
 // What stands in place of figures that are not there.
@@ -126,7 +130,7 @@ static void add_speed_row(struct hz_grid *grid, const struct hz_style *style,
     if (hz_takes_part(result, i)) add_figure(grid, style, lane, i, HZ_SPEED, (int)i == best);
   if (!with_verdict) return;
   struct hz_verdict verdict = hz_verdict_of(result, lane);
-  add_verdict(grid, style, &verdict);
+  add_verdict(grid, style, result, &verdict);
 }
 
 static void print_speed(const struct hz_result *result, const struct hz_group *group, FILE *out) {
@@ -192,9 +196,10 @@ static void print_group(const struct hz_result *result, const struct hz_group *g
 static void print_groups(const struct hz_result *result, FILE *out) {
   fputs("\n±: half the interval of the median, in per cent of it. *: best of the row.\n", out);
   if (hz_tally_all(result).lanes > 0)
-    fputs("ours / best other: ratio of the rounds in pairs; ahead, behind, or = for no difference "
-          "beyond noise.\n",
-          out);
+    fputs(
+        "ours / best other: the fastest of ours and the fastest of the others in that lane; ratio "
+        "of the rounds in pairs;\nahead, behind, or = for no difference beyond noise.\n",
+        out);
   struct hz_group group;
   for (size_t position = 0; hz_group_next(result, &position, &group);)
     print_group(result, &group, out);
@@ -221,14 +226,14 @@ static struct card card_of(const struct hz_result *result, const struct hz_lane_
 }
 
 static void add_card_heading(struct hz_grid *grid, const struct card *card) {
-  static const char *const titles[] = {"", "peak", "rest", "faults", "user", "system"};
   const char *dim = card->style->dim;
   hz_grid_add(grid, dim, "allocator");
   hz_grid_add(grid, dim, "%s", card->lane->unit);
   hz_grid_add(grid, dim, "least..greatest");
   for (enum hz_figure f = HZ_PEAK; f < HZ_FIGURES; f++) {
     const char *unit = hz_figure_unit(f, card->lane);
-    if (card->shown[f]) hz_grid_add(grid, dim, "%s%s%s", titles[f], unit[0] ? " " : "", unit);
+    const char *title = hz_figure_kinds[f].brief;
+    if (card->shown[f]) hz_grid_add(grid, dim, "%s%s%s", title, unit[0] ? " " : "", unit);
   }
   if (card->reference >= 0)
     hz_grid_add(grid, dim, "to %s", card->result->parties[card->reference].name);
@@ -253,7 +258,7 @@ static void add_card_row(struct hz_grid *grid, const struct card *card, size_t p
   if (card->reference < 0) return;
   struct hz_verdict verdict = hz_verdict_between(card->lane, HZ_SPEED, (int)party, card->reference);
   if ((int)party == card->reference) verdict.standing = HZ_UNKNOWN; // itself
-  add_verdict(grid, card->style, &verdict);
+  add_verdict(grid, card->style, NULL, &verdict);
 }
 
 static void print_card_heading(const struct card *card, FILE *out) {

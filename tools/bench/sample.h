@@ -13,6 +13,9 @@ struct hz_sample {
   double values[HZ_ROUNDS_MOST];
 };
 
+// Appends a value, as far as there is room.
+void hz_sample_append(struct hz_sample *sample, double value);
+
 // spread: half the width of the interval median - spread .. median + spread. Two samples of equal,
 // normally distributed figures have intervals that do not meet about once in a hundred times; see
 // sample.c for the factor by number of rounds. INFINITY after a single round: nothing is known.
@@ -28,10 +31,18 @@ struct hz_summary hz_summarize(const struct hz_sample *sample);
 // between rounds cancels out. Rounds in which b is 0 are left out.
 struct hz_sample hz_ratios(const struct hz_sample *a, const struct hz_sample *b);
 
+// Figures that differ by a smaller share are the same: a page more, code that has moved by a cache line.
+#define HZ_RATIO_RESOLUTION 0.01
+
+// Summarizes these ratios. Here the interval stands alone, and is wider for it: it misses the true
+// ratio about one time in fifty; see sample.c. It is never narrower than that share of the
+// ratio.
+struct hz_summary hz_summarize_ratio(const struct hz_sample *a, const struct hz_sample *b);
+
 // < 0: a is less than b beyond both spreads; > 0: it is greater; 0: no difference beyond noise.
 int hz_summary_compare(const struct hz_summary *a, const struct hz_summary *b);
 
-// The same for one figure against a constant.
+// The same for a ratio (hz_summarize_ratio) against a constant.
 int hz_summary_compare_to(const struct hz_summary *a, double constant);
 
 #endif

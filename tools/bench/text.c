@@ -22,6 +22,11 @@ char *hz_text(const char *format, ...) {
   return text;
 }
 
+void hz_text_replace(char **text, char *with) {
+  free(*text);
+  *text = with;
+}
+
 void *hz_zeroed(size_t bytes) {
   void *p = calloc(1, bytes);
   if (!p) end_without_memory();

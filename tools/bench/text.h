@@ -7,6 +7,9 @@
 // A new string, to be freed by the caller.
 char *hz_text(const char *format, ...) HZ_PRINTF(1, 2);
 
+// Frees *text and puts `with` in its place.
+void hz_text_replace(char **text, char *with);
+
 // `bytes` zeroed bytes, to be freed by the caller.
 void *hz_zeroed(size_t bytes);
 

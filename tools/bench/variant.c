@@ -44,11 +44,6 @@ static struct hz_variant *add(struct hz_variants *variants, const char *name) {
   return row;
 }
 
-static void replace(char **text, char *with) {
-  free(*text);
-  *text = with;
-}
-
 // The first line of a stream, without its end; "" where there is none. To be freed.
 static char *first_line(FILE *in) {
   char line[256] = "";
@@ -57,21 +52,30 @@ static char *first_line(FILE *in) {
   return hz_text("%s", line);
 }
 
-// The Debian package and its version, or what bench/peers.sh wrote beside what it built.
+// What a command prints, first line; "" where it fails. To be freed.
+static char *ask(const char *command) {
+  FILE *in = popen(command, "re");
+  char *line = first_line(in);
+  if (in) pclose(in);
+  return line;
+}
+
+// The Debian package that the file belongs to, or what bench/peers.sh wrote beside what it built.
 static char *about_library(const struct hz_allocator *allocator, const char *path) {
-  char *about, *ask;
+  char *command, *about;
   if (allocator->built) {
-    ask = hz_text("%.*sabout", (int)(strrchr(path, '/') + 1 - path), path);
-    FILE *in = fopen(ask, "re");
+    char *file = hz_text("%.*sabout", (int)(strrchr(path, '/') + 1 - path), path);
+    FILE *in = fopen(file, "re");
     about = first_line(in);
     if (in) fclose(in);
-  } else {
-    ask = hz_text("dpkg-query -W -f '${Package} ${Version}\\n' %s 2>/dev/null", allocator->package);
-    FILE *in = popen(ask, "re");
-    about = first_line(in);
-    if (in) pclose(in);
+    free(file);
+    return about;
   }
-  free(ask);
+  command = hz_text("dpkg-query -W -f '${Package} ${Version}\\n' "
+                    "$(dpkg-query -S '%s' 2>/dev/null | cut -d : -f 1) 2>/dev/null",
+                    path);
+  about = ask(command);
+  free(command);
   return about;
 }
 
@@ -84,15 +88,15 @@ static int add_known(struct hz_variants *variants, const struct hz_allocator *al
     row->missing = hz_text("%s", sentence);
     return HZ_EXIT_OK;
   }
-  replace(&row->library, hz_text("%s", real));
-  replace(&row->about, about_library(allocator, path));
+  hz_text_replace(&row->library, hz_text("%s", real));
+  hz_text_replace(&row->about, about_library(allocator, path));
   return hz_library_check(real);
 }
 
 static int add_glibc(struct hz_variants *variants) {
   struct hz_variant *row = add(variants, "glibc");
   if (!row) return HZ_EXIT_USAGE;
-  replace(&row->about, hz_text("glibc %s", gnu_get_libc_version()));
+  hz_text_replace(&row->about, hz_text("glibc %s", gnu_get_libc_version()));
   return HZ_EXIT_OK;
 }
 
@@ -102,10 +106,10 @@ static int add_profile(struct hz_variants *variants, const char *name) {
   if (!row) return HZ_EXIT_USAGE;
   int failed = hz_library_require(library);
   if (failed) return failed;
-  replace(&row->library, hz_text("%s", realpath(library, real) ? real : library));
-  replace(&row->profile, hz_text("%s", name));
+  hz_text_replace(&row->library, hz_text("%s", realpath(library, real) ? real : library));
+  hz_text_replace(&row->profile, hz_text("%s", name));
   row->asked = true;
-  replace(&row->about, hz_text("hakozuna %s, commit %.12s", HZ_VERSION, hz_commit));
+  hz_text_replace(&row->about, hz_text("hakozuna %s, commit %s", HZ_VERSION, hz_commit));
   return HZ_EXIT_OK;
 }
 
@@ -167,7 +171,7 @@ int hz_variants_add_peer(struct hz_variants *variants, const char *argument) {
   struct hz_variant *row = add(variants, name);
   free(name);
   if (!row) return HZ_EXIT_USAGE;
-  replace(&row->library, hz_text("%s", real));
+  hz_text_replace(&row->library, hz_text("%s", real));
   row->asked = true;
   return HZ_EXIT_OK;
 }

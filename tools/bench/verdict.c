@@ -67,16 +67,15 @@ struct hz_verdict hz_verdict_between(const struct hz_lane_result *lane, enum hz_
   if (first < 0 || second < 0) return verdict;
   if (hz_cell_figure(lane, (size_t)first, figure).count == 0) return verdict;
   if (hz_cell_figure(lane, (size_t)second, figure).count == 0) return verdict;
-  struct hz_sample ratios =
-      hz_ratios(&lane->cells[first].figures[figure], &lane->cells[second].figures[figure]);
-  verdict.ratio = hz_summarize(&ratios);
+  verdict.ratio =
+      hz_summarize_ratio(&lane->cells[first].figures[figure], &lane->cells[second].figures[figure]);
   verdict.standing = standing_of(&verdict.ratio, hz_more_is_better(lane, figure));
   return verdict;
 }
 
 struct hz_verdict hz_verdict_of(const struct hz_result *result, const struct hz_lane_result *lane) {
   int ours = best_of(result, lane, HZ_SPEED, OURS, -1);
-  return hz_verdict_between(lane, HZ_SPEED, ours, hz_result_best_other(result, lane));
+  return hz_verdict_between(lane, HZ_SPEED, ours, best_of(result, lane, HZ_SPEED, OTHERS, -1));
 }
 
 struct hz_verdict hz_verdict_of_any(const struct hz_result *result,

@@ -87,6 +87,12 @@ int hz_whole_file_fill(const char *path, const char *what, const char *begin, co
     struct filling filling = {before, last, print, context};
     code = hz_whole_file_write(path, what, print_filled, &filling);
     free(before);
+  } else if (text && *text) {
+    hz_log(
+        "%s has no line \"%s\" with a line \"%s\" behind it, where %s would go; it was left as it "
+        "is.",
+        path, begin, end, what);
+    code = HZ_EXIT_DATA;
   } else {
     code = hz_whole_file_write(path, what, print, context);
   }

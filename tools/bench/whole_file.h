@@ -17,8 +17,8 @@ int hz_whole_file_check(const char *path);
 int hz_whole_file_write(const char *path, const char *what,
                         bool (*print)(FILE *out, const void *context), const void *context);
 
-// The same where the file exists and has a line `begin`, and a line `end` behind it: only what is
-// between these two changes.
+// The same for a file that is there and not empty: only what is between a line `begin` and a line
+// `end` behind it changes. HZ_EXIT_DATA: it has no such lines, and is left as it is.
 int hz_whole_file_fill(const char *path, const char *what, const char *begin, const char *end,
                        bool (*print)(FILE *out, const void *context), const void *context);
 
