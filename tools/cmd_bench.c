@@ -61,9 +61,8 @@ static const struct argp_option options[] = {
     {"json", KEY_JSON, "FILE", 0, "Write the results there too, for --from and --compare", 0},
     {"html", KEY_HTML, "FILE", 0, "Write a page with a picture of each lane", 0},
     {"markdown", KEY_MARKDOWN, "FILE", 0,
-     "Write the tables as Markdown: between the lines `<!-- generated: bench -->` and `<!-- end "
-     "-->` "
-     "where FILE has them, else as the whole file",
+     "Write the tables as Markdown: into a new FILE, or between the lines `<!-- generated: bench "
+     "-->` and `<!-- end -->` of one that is there",
      0},
     {"from", KEY_FROM, "FILE", 0, "Measure nothing: take the results from a file of --json", 0},
     {"compare", KEY_COMPARE, "FILE", 0, "Say what has changed beyond noise since that --json", 0},
@@ -234,9 +233,10 @@ static bool print_markdown(FILE *out, const void *context) {
 }
 
 // A document that has a place for the tables keeps the rest of its text.
+static const struct hz_place tables_place = {"<!-- generated: bench -->", "<!-- end -->"};
+
 static int write_markdown(const struct hz_result *result, const char *path) {
-  return hz_whole_file_fill(path, "the tables", "<!-- generated: bench -->", "<!-- end -->",
-                            print_markdown, result);
+  return hz_whole_file_fill(path, "the tables", &tables_place, print_markdown, result);
 }
 
 static int print_changes(const struct hz_result *result, const char *path) {
@@ -293,6 +293,8 @@ static int check_files(struct request *request) {
     failed = make_absolute(written[i]);
     if (!failed && *written[i]) failed = hz_whole_file_check(*written[i]);
   }
+  if (!failed && request->markdown)
+    failed = hz_whole_file_check_place(request->markdown, &tables_place);
   if (failed || !request->compare) return failed;
   struct hz_result *before = hz_result_read(request->compare, &failed);
   hz_result_free(before);

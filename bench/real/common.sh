@@ -15,6 +15,7 @@ shopt -s inherit_errexit
 export LC_ALL=C
 preload=${HZ_BENCH_PRELOAD:-}
 profile=${HZ_BENCH_PROFILE:-}
+config=${HAKOZUNA_CONFIG:-}
 unset LD_PRELOAD "${!HAKOZUNA_@}" "${!HZ_BENCH_@}"
 scratch=
 server=
@@ -78,8 +79,8 @@ stop_server() {
 start_server() { # PROGRAM ARGUMENT...
   local settings=(LD_PRELOAD="${preload:-libc.so.6}" LD_BIND_NOW=1 LD_DEBUG=bindings
     LD_DEBUG_OUTPUT="$scratch/bindings")
-  # Without the machine's configuration file, which nobody would see in the figures.
-  settings+=(HAKOZUNA_CONFIG=/dev/null)
+  # /dev/null, where the machine has a configuration file: nobody would see it in the figures.
+  [[ -z $config ]] || settings+=(HAKOZUNA_CONFIG="$config")
   [[ -z $profile ]] || settings+=(HAKOZUNA_PROFILE="$profile")
   setpriv --pdeathsig KILL env "${settings[@]}" "$@" >"$scratch/output" 2>&1 </dev/null &
   server=$!

@@ -200,6 +200,8 @@ static void set_many(void) {
                                       "HZ_BENCH_PROFILE", "LD_PRELOAD",       "MALLOC_ARENA_MAX",
                                       "GLIBC_TUNABLES"};
   for (size_t i = 0; i < hz_count_of(names); i++) setenv(names[i], "/mine", 1);
+  setenv("XDG_CONFIG_HOME", bench_folder, 1); // and that is not to be read
+  bench_write_file("hakozuna.ini", "[hakozuna]\nprofile = nonsense\n", 0600);
 }
 
 static void unset_many(void) {
@@ -219,6 +221,16 @@ static void the_variant_reaches_a_preloaded_command_and_nothing_else_does(void *
   free(expected);
   measure_script(&none, HZ_PRELOADED, show_settings);
   assert_string_equal(m.out, "HAKOZUNA_CONFIG=/dev/null\n");
+  unset_many();
+}
+
+static void nothing_is_set_where_there_is_no_configuration_file(void **state) {
+  (void)state;
+  if (access("/etc/hakozuna.ini", F_OK) == 0) skip();
+  unlink("hakozuna.ini");
+  setenv("XDG_CONFIG_HOME", bench_folder, 1);
+  measure_script(&none, HZ_PRELOADED, show_settings);
+  assert_string_equal(m.out, "");
   unset_many();
 }
 
@@ -327,6 +339,7 @@ int main(void) {
       cmocka_unit_test(a_command_that_ends_its_whole_group_is_a_failure),
       cmocka_unit_test(an_interrupt_ends_the_run_and_is_reported),
       cmocka_unit_test(the_variant_reaches_a_preloaded_command_and_nothing_else_does),
+      cmocka_unit_test(nothing_is_set_where_there_is_no_configuration_file),
       cmocka_unit_test(a_told_command_finds_the_variant_in_variables_of_its_own),
       cmocka_unit_test(settings_reach_the_command_and_not_this_process),
       cmocka_unit_test(stdin_is_the_input_file_or_empty),

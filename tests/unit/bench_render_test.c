@@ -155,6 +155,22 @@ static void less_is_ahead_where_less_is_better(void **state) {
   hz_result_free(result);
 }
 
+// Two counts that differ by 0.1 are no two rounds of a noisy figure.
+static void counts_need_no_more_than_their_range(void **state) {
+  (void)state;
+  struct hz_result *result = small_result();
+  struct hz_lane_result *lane = add_lane(result, "counted", 1, 2);
+  replace(&lane->unit, "instructions");
+  lane->more_is_better = false;
+  lane->cells[OURS].figures[HZ_SPEED] = (struct hz_sample){2, {45, 45.1}};
+  lane->cells[OTHER].figures[HZ_SPEED] = (struct hz_sample){2, {46, 46}};
+  assert_true(hz_lane_is_exact(lane));
+  assert_int_equal(hz_verdict_of(result, lane).standing, HZ_AHEAD);
+  replace(&lane->unit, "s");
+  assert_int_equal(hz_verdict_of(result, lane).standing, HZ_SAME);
+  hz_result_free(result);
+}
+
 static void single_round_is_no_claim(void **state) {
   (void)state;
   struct hz_result *result = small_result();
@@ -407,6 +423,7 @@ int main(void) {
       cmocka_unit_test(figures_have_three_digits_and_thousands_apart),
       cmocka_unit_test(ratio_near_one_has_the_decimals_that_its_spread_needs),
       cmocka_unit_test(less_is_ahead_where_less_is_better),
+      cmocka_unit_test(counts_need_no_more_than_their_range),
       cmocka_unit_test(single_round_is_no_claim),
       cmocka_unit_test(text_tells_gains_losses_and_what_is_noise),
       cmocka_unit_test(text_names_the_reason_of_what_failed_and_what_is_missing),

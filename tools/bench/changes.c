@@ -33,7 +33,7 @@ static struct hz_summary machine_scale(const struct hz_result *before,
                                        const struct hz_result *after,
                                        const struct hz_lane_result *new) {
   struct hz_sample ratios = {.count = 0};
-  if (strcmp(new->unit, "instructions") == 0) return unchanged; // no machine is faster there
+  if (hz_lane_is_exact(new)) return unchanged; // no machine is faster there
   for (size_t i = 0; i < after->party_count; i++) {
     if (after->parties[i].ours) continue;
     struct hz_summary a = figure_of(new, (int)i, HZ_SPEED);

@@ -14,9 +14,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "tools/bench/clock.h"
 #include "tools/bench/text.h"
 #include "tools/command.h"
 
@@ -51,12 +51,6 @@ int hz_interrupted(void) {
   return interrupt;
 }
 
-static double now_s(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static double seconds_of(struct timeval t) {
   return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
@@ -79,6 +73,17 @@ static void unset_all_of(const char *prefix) {
   }
 }
 
+// Whether this machine or its user has a configuration file of ours, where config/load.h has it.
+// Where there is none, nothing is set: reading even /dev/null touches pages of the library.
+static bool has_configuration(void) {
+  const char *folder = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+  char *of_user = folder && *folder ? hz_text("%s/hakozuna.ini", folder)
+                                    : hz_text("%s/.config/hakozuna.ini", home ? home : "");
+  bool has = access(of_user, F_OK) == 0 || access("/etc/hakozuna.ini", F_OK) == 0;
+  free(of_user);
+  return has;
+}
+
 // How users tune the other allocators; the loader's tunables are glibc's.
 static const char *const tunings[] = {"MALLOC_", "MIMALLOC_", "TCMALLOC_", "SNMALLOC_",
                                       "GLIBC_TUNABLES"};
@@ -92,7 +97,7 @@ static void set_environment(const struct hz_measure_order *order) {
   unset_all_of("HZ_BENCH_");
   unsetenv("LD_PRELOAD");
   for (size_t i = 0; i < hz_count_of(tunings); i++) unset_all_of(tunings[i]);
-  setenv("HAKOZUNA_CONFIG", "/dev/null", 1);
+  if (has_configuration()) setenv("HAKOZUNA_CONFIG", "/dev/null", 1);
   if (order->how == HZ_PRELOADED) {
     set_or_unset("LD_PRELOAD", variant->library);
     set_or_unset("HAKOZUNA_PROFILE", variant->profile);
@@ -137,7 +142,7 @@ static struct kept start_and_wait(const struct hz_measure_order *order, const in
   struct kept kept = {.error = 0};
   int trouble[2];
   if (pipe2(trouble, O_CLOEXEC) != 0) return (struct kept){.error = errno};
-  double begin = now_s();
+  double begin = hz_now_s();
   pid_t command = fork();
   if (command < 0) return (struct kept){.error = errno};
   if (command == 0) become_command(order, ends, trouble[1]);
@@ -146,7 +151,7 @@ static struct kept start_and_wait(const struct hz_measure_order *order, const in
   if (read(trouble[0], &error, sizeof error) == sizeof error) kept.error = error;
   while (wait4(command, &kept.status, 0, &kept.usage) < 0 && errno == EINTR) {
   }
-  kept.wall_s = now_s() - begin;
+  kept.wall_s = hz_now_s() - begin;
   return kept;
 }
 
@@ -194,12 +199,12 @@ static bool read_end(int fd, char *text, size_t *length) {
 // Until the report is there, the limit is over (false, timed_out) or a signal came (false).
 static bool follow(int out, int err, int report, unsigned limit_s, struct hz_measured *m,
                    struct kept *kept, bool *timed_out) {
-  double deadline = now_s() + limit_s;
+  double deadline = hz_now_s() + limit_s;
   size_t out_length = 0, err_length = 0;
   struct pollfd fds[] = {{out, POLLIN, 0}, {err, POLLIN, 0}, {report, POLLIN, 0}};
   for (;;) {
     if (hz_interrupted()) return false;
-    *timed_out = limit_s && now_s() >= deadline;
+    *timed_out = limit_s && hz_now_s() >= deadline;
     if (*timed_out) return false;
     if (poll(fds, hz_count_of(fds), NOTICE_MS) < 0) continue;
     if (fds[0].revents && !read_beginning(out, m->out, &out_length)) fds[0].fd = -1;

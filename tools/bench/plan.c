@@ -193,6 +193,10 @@ static double count_instructions(const struct turn *turn, unsigned count, char *
   free(last);
   free_command(&command);
   *failure = m.failure;
+  if (m.failure && m.code > HZ_EXIT_SIGNAL) { // callgrind has the last word in what it says
+    hz_text_replace(failure, hz_text("under callgrind it was ended by signal %d (%s).",
+                                     m.code - HZ_EXIT_SIGNAL, strsignal(m.code - HZ_EXIT_SIGNAL)));
+  }
   if (m.failure || m.interrupted) return -1;
   *failure = check_served(turn->variant, m.out);
   const char *total = strstr(m.err, "Collected : ");

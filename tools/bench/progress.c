@@ -2,27 +2,21 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "tools/bench/clock.h"
 #include "tools/print.h"
 
 enum { BAR_COLUMNS = 24 };
 
-static double now_s(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 void hz_progress_begin(struct hz_progress *progress, size_t total, size_t rounds) {
   *progress = (struct hz_progress){
-      .total = total, .rounds = rounds, .begin_s = now_s(), .shown = hz_is_terminal(stderr)};
+      .total = total, .rounds = rounds, .begin_s = hz_now_s(), .shown = hz_is_terminal(stderr)};
 }
 
 // "3 min 20 s", from the time that the steps took so far.
 static void print_left(const struct hz_progress *progress) {
   if (progress->done == 0) return;
-  double each_s = (now_s() - progress->begin_s) / (double)progress->done;
+  double each_s = (hz_now_s() - progress->begin_s) / (double)progress->done;
   unsigned left_s = (unsigned)(each_s * (double)(progress->total - progress->done) + 0.5);
   if (left_s >= 60) fprintf(stderr, ", %u min %u s left", left_s / 60, left_s % 60);
   if (left_s < 60) fprintf(stderr, ", %u s left", left_s);
@@ -46,5 +40,5 @@ void hz_progress_clear(struct hz_progress *progress) {
 }
 
 double hz_progress_seconds(const struct hz_progress *progress) {
-  return now_s() - progress->begin_s;
+  return hz_now_s() - progress->begin_s;
 }

@@ -81,6 +81,10 @@ struct hz_lane_result *hz_result_add_lane(struct hz_result *result, const char *
   return result->lanes[result->lane_count++] = lane;
 }
 
+bool hz_lane_is_exact(const struct hz_lane_result *lane) {
+  return strcmp(lane->unit, "instructions") == 0;
+}
+
 const struct hz_lane_result *hz_result_lane(const struct hz_result *result, const char *name) {
   for (size_t i = 0; i < result->lane_count; i++)
     if (strcmp(result->lanes[i]->name, name) == 0) return result->lanes[i];

@@ -73,6 +73,10 @@ void hz_result_free(struct hz_result *result);
 struct hz_party *hz_result_add_party(struct hz_result *result, const char *name);
 struct hz_lane_result *hz_result_add_lane(struct hz_result *result, const char *name);
 
+// Counted instead of timed: the values of its samples show how well the count repeats, and differ by
+// no chance that more rounds would even out.
+bool hz_lane_is_exact(const struct hz_lane_result *lane);
+
 // NULL: there is none of that name.
 const struct hz_lane_result *hz_result_lane(const struct hz_result *result, const char *name);
 

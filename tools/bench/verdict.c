@@ -21,6 +21,8 @@ struct hz_summary hz_cell_figure(const struct hz_lane_result *lane, size_t party
   const struct hz_cell *cell = &lane->cells[party];
   if (cell->failure) return (struct hz_summary){0};
   struct hz_summary summary = hz_summarize(&cell->figures[figure]);
+  if (hz_lane_is_exact(lane) && summary.count > 1)
+    summary.spread = summary.greatest - summary.least;
   bool finite = isfinite(summary.least) && isfinite(summary.greatest);
   return finite ? summary : (struct hz_summary){0};
 }
@@ -69,6 +71,8 @@ struct hz_verdict hz_verdict_between(const struct hz_lane_result *lane, enum hz_
   if (hz_cell_figure(lane, (size_t)second, figure).count == 0) return verdict;
   verdict.ratio =
       hz_summarize_ratio(&lane->cells[first].figures[figure], &lane->cells[second].figures[figure]);
+  if (hz_lane_is_exact(lane) && verdict.ratio.count > 1)
+    verdict.ratio.spread = verdict.ratio.greatest - verdict.ratio.least;
   verdict.standing = standing_of(&verdict.ratio, hz_more_is_better(lane, figure));
   return verdict;
 }

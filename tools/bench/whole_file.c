@@ -1,6 +1,7 @@
 #include "tools/bench/whole_file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,16 +24,31 @@ int hz_whole_file_check(const char *path) {
   return HZ_EXIT_NO_FILE;
 }
 
+// A file that is there keeps its mode.
+static FILE *open_beside(const char *beside, const char *path) {
+  struct stat there;
+  FILE *out = fopen(beside, "we");
+  if (out && stat(path, &there) == 0 && fchmod(fileno(out), there.st_mode & 0777) != 0)
+    hz_log("%s: its mode cannot be kept: %m.", path);
+  return out;
+}
+
 int hz_whole_file_write(const char *path, const char *what,
                         bool (*print)(FILE *out, const void *context), const void *context) {
-  char *beside = hz_text("%s.%ld.new", path, (long)getpid());
-  FILE *out = fopen(beside, "we");
+  char real[PATH_MAX];
+  const char *target = realpath(path, real) ? real : path;
+  char *beside = hz_text("%s.%ld.new", target, (long)getpid());
+  FILE *out = open_beside(beside, target);
   bool printed = out && print(out, context);
-  bool written = out && !ferror(out);
-  if (out && fclose(out) != 0) written = false;
-  int code = out && !printed ? HZ_EXIT_SYSTEM : HZ_EXIT_OK;
-  if (code == HZ_EXIT_OK && !(written && rename(beside, path) == 0)) {
-    hz_log("%s: %s; %s could not be written there.", path, strerror(errno), what);
+  bool written = out && fflush(out) == 0 && !ferror(out);
+  int trouble = errno, code = out && !printed ? HZ_EXIT_SYSTEM : HZ_EXIT_OK;
+  if (out) fclose(out);
+  if (code == HZ_EXIT_OK && written && rename(beside, target) != 0) {
+    trouble = errno;
+    written = false;
+  }
+  if (code == HZ_EXIT_OK && !written) {
+    hz_log("%s: %s; %s could not be written there.", path, strerror(trouble), what);
     code = HZ_EXIT_NO_FILE;
   }
   if (code != HZ_EXIT_OK) unlink(beside);
@@ -76,26 +92,39 @@ static char *find_line(char *text, const char *line) {
   return NULL;
 }
 
-int hz_whole_file_fill(const char *path, const char *what, const char *begin, const char *end,
-                       bool (*print)(FILE *out, const void *context), const void *context) {
+// Where the lines of the place begin.
+struct found {
+  char *begin, *end; // NULL: it is not there
+};
+
+static struct found find_place(char *text, const struct hz_place *place) {
+  struct found found = {.begin = find_line(text, place->begin)};
+  if (found.begin) found.end = find_line(found.begin, place->end);
+  return found;
+}
+
+int hz_whole_file_check_place(const char *path, const struct hz_place *place) {
   char *text = read_text(path);
-  char *first = find_line(text, begin);
-  char *last = first ? find_line(first, end) : NULL;
-  int code;
-  if (last) {
-    char *before = hz_text("%.*s%s\n", (int)(first - text), text, begin);
-    struct filling filling = {before, last, print, context};
-    code = hz_whole_file_write(path, what, print_filled, &filling);
-    free(before);
-  } else if (text && *text) {
-    hz_log(
-        "%s has no line \"%s\" with a line \"%s\" behind it, where %s would go; it was left as it "
-        "is.",
-        path, begin, end, what);
-    code = HZ_EXIT_DATA;
-  } else {
-    code = hz_whole_file_write(path, what, print, context);
-  }
+  bool fits = !text || !*text || find_place(text, place).end;
+  free(text);
+  if (fits) return HZ_EXIT_OK;
+  hz_log("%s has no line \"%s\" with a line \"%s\" behind it to write between; add them, or name "
+         "another file.",
+         path, place->begin, place->end);
+  return HZ_EXIT_DATA;
+}
+
+int hz_whole_file_fill(const char *path, const char *what, const struct hz_place *place,
+                       bool (*print)(FILE *out, const void *context), const void *context) {
+  int code = hz_whole_file_check_place(path, place);
+  if (code != HZ_EXIT_OK) return code;
+  char *text = read_text(path);
+  struct found found = find_place(text, place);
+  char *before = found.end ? hz_text("%.*s%s\n", (int)(found.begin - text), text, place->begin)
+                           : hz_text("%s", "");
+  struct filling filling = {before, found.end ? found.end : "", print, context};
+  code = hz_whole_file_write(path, what, print_filled, &filling);
+  free(before);
   free(text);
   return code;
 }

@@ -11,15 +11,23 @@
 // the device, not write to it.
 int hz_whole_file_check(const char *path);
 
-// Makes `path` what `print` writes. print returns false, after a sentence of its own, to leave the
-// file as it was. what: for the sentence where the file cannot be written, "the page". Returns
+// Makes `path` what `print` writes, with the mode that it has; a symbolic link stays one. print
+// returns false, after a sentence of its own, to leave the file as it was. what: for the sentence where the file cannot be written, "the page". Returns
 // HZ_EXIT_OK, HZ_EXIT_SYSTEM after print's false, or HZ_EXIT_NO_FILE.
 int hz_whole_file_write(const char *path, const char *what,
                         bool (*print)(FILE *out, const void *context), const void *context);
 
-// The same for a file that is there and not empty: only what is between a line `begin` and a line
-// `end` behind it changes. HZ_EXIT_DATA: it has no such lines, and is left as it is.
-int hz_whole_file_fill(const char *path, const char *what, const char *begin, const char *end,
+// The part of a document between a line `begin` and a line `end` behind it.
+struct hz_place {
+  const char *begin, *end;
+};
+
+// Whether there is such a place in the file, which is also true of no file and of an empty one. An
+// exit code; after a sentence, HZ_EXIT_DATA: there is not.
+int hz_whole_file_check_place(const char *path, const struct hz_place *place);
+
+// hz_whole_file_write of that place alone, the rest stays; of no file or an empty one, the whole.
+int hz_whole_file_fill(const char *path, const char *what, const struct hz_place *place,
                        bool (*print)(FILE *out, const void *context), const void *context);
 
 #endif
