@@ -234,6 +234,7 @@ test_missing_peers() {
   run none XDG_CACHE_HOME="$work/empty" "$cli" bench "${short[@]}" churn
   [ "$status" -eq 0 ] && pass || fail "exit code $status, expected 0"
   says out "missing: snmalloc is not built"
+  holds "$work/missing.json" '[l["name"] for l in j["lanes"]] == ["churn"]' # not its twin, too
   run none XDG_CACHE_HOME="$work/empty" "$cli" bench "${short[@]}" -p snmalloc churn
   [ "$status" -eq 69 ] && pass || fail "exit code $status, expected 69"
   says err "there is nobody to measure" && no_run

@@ -13,22 +13,22 @@
 #include "tools/bench/measure.h"
 #include "tools/bench/plan.h"
 #include "tools/bench/result.h"
-#include "tools/bench/text.h"
 #include "tools/bench/variant.h"
 #include "tools/bench/whole_file.h"
 #include "tools/checkout.h"
 #include "tools/command.h"
 #include "tools/print.h"
+#include "tools/text.h"
 
 // Five rounds say a median to about a third of the range of their figures (sample.c). Shorter runs
 // than half a second measure the start of the threads more than their work.
 static const double usual_seconds = 0.5, quick_total_s = 260, quick_most_s = 0.25,
                     quick_least_s = 0.05;
-enum { USUAL_ROUNDS = 5, QUICK_ROUNDS = 3, PEERS_MOST = 8 };
+enum { USUAL_ROUNDS = 5, QUICK_ROUNDS = 3 };
 
 struct request {
   const char *profiles, *json, *html, *markdown, *from, *compare; // NULL: not given
-  const char *peers[PEERS_MOST];
+  const char *peers[HZ_PEERS_MOST];
   size_t peer_count, rounds;
   double seconds;
   bool quick, list;
@@ -99,7 +99,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
       argp_error(state, "--seconds is \"%s\"; expected 0.01 to 60", argument);
     return 0;
   case KEY_PEER:
-    if (request->peer_count == PEERS_MOST) argp_error(state, "--peer: at most %d", PEERS_MOST);
+    if (request->peer_count == HZ_PEERS_MOST)
+      argp_error(state, "--peer: at most %d", HZ_PEERS_MOST);
     request->peers[request->peer_count++] = argument;
     return 0;
   case KEY_QUICK:

@@ -16,19 +16,19 @@
 #include "tools/bench/plan.h"
 #include "tools/bench/progress.h"
 #include "tools/bench/result.h"
-#include "tools/bench/text.h"
 #include "tools/bench/variant.h"
 #include "tools/bench/whole_file.h"
 #include "tools/command.h"
 #include "tools/find.h"
 #include "tools/findings.h"
 #include "tools/program.h"
+#include "tools/text.h"
 
-enum { USUAL_ROUNDS = 5, USUAL_WARMUPS = 1, PEERS_MOST = 8 };
+enum { USUAL_ROUNDS = 5, USUAL_WARMUPS = 1 };
 
 struct request {
   const char *profiles, *json, *input; // NULL: not given
-  const char *peers[PEERS_MOST];
+  const char *peers[HZ_PEERS_MOST];
   size_t peer_count, rounds, warmups;
   unsigned limit_s;
   char **command; // NULL-terminated
@@ -82,7 +82,8 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     request->json = argument;
     return 0;
   case KEY_PEER:
-    if (request->peer_count == PEERS_MOST) argp_error(state, "--peer: at most %d", PEERS_MOST);
+    if (request->peer_count == HZ_PEERS_MOST)
+      argp_error(state, "--peer: at most %d", HZ_PEERS_MOST);
     request->peers[request->peer_count++] = argument;
     return 0;
   case ARGP_KEY_ARG: // the command; what follows is its own

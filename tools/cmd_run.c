@@ -3,7 +3,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "tools/preload.h"
 #include "tools/program.h"
 #include "tools/settings.h"
+#include "tools/text.h"
 
 struct request {
   const char *profile, *config, *stats, *allocator; // NULL: not given
@@ -45,19 +45,6 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static char *text(const char *format, ...) HZ_PRINTF(1, 2);
-static char *text(const char *format, ...) {
-  char *result;
-  va_list arguments;
-  va_start(arguments, format);
-  if (vasprintf(&result, format, arguments) < 0) {
-    hz_log("out of memory.");
-    exit(HZ_EXIT_SYSTEM);
-  }
-  va_end(arguments);
-  return result;
-}
-
 static error_t parse(int key, char *argument, struct argp_state *state) {
   struct request *request = state->input;
   switch (key) {
@@ -75,7 +62,7 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
     return 0;
   case 'o':
     request->options =
-        request->options ? text("%s,%s", request->options, argument) : text("%s", argument);
+        request->options ? hz_text("%s,%s", request->options, argument) : hz_text("%s", argument);
     return 0;
   case ARGP_KEY_ARG: // the program; what follows is its own
     request->command = &state->argv[state->next - 1];
@@ -92,10 +79,10 @@ static error_t parse(int key, char *argument, struct argp_state *state) {
 // The library may write its report after the program has changed its folder.
 static char *stats_setting(const char *stats) {
   const char *path = strchr(stats, ':');
-  if (!path || path[1] == '/' || path[1] == '\0') return text("HAKOZUNA_STATS=%s", stats);
+  if (!path || path[1] == '/' || path[1] == '\0') return hz_text("HAKOZUNA_STATS=%s", stats);
   char folder[PATH_MAX] = "";
-  if (!getcwd(folder, sizeof folder)) return text("HAKOZUNA_STATS=%s", stats);
-  return text("HAKOZUNA_STATS=%.*s:%s/%s", (int)(path - stats), stats, folder, path + 1);
+  if (!getcwd(folder, sizeof folder)) return hz_text("HAKOZUNA_STATS=%s", stats);
+  return hz_text("HAKOZUNA_STATS=%.*s:%s/%s", (int)(path - stats), stats, folder, path + 1);
 }
 
 // Turns the request into variables. Returns an exit code.
@@ -105,14 +92,14 @@ static int gather(const struct request *request, struct additions *additions) {
     int failed = hz_readable_file("--config", request->config, file);
     if (failed) return failed;
   }
-  additions->entries[additions->count++] = text("HAKOZUNA_CONFIG=%s", file);
+  additions->entries[additions->count++] = hz_text("HAKOZUNA_CONFIG=%s", file);
   struct hz_found_profile found;
   if (request->profile && !hz_profile_find(request->profile, &found)) return HZ_EXIT_CONFIG;
   if (request->profile)
-    additions->entries[additions->count++] = text("HAKOZUNA_PROFILE=%s", request->profile);
+    additions->entries[additions->count++] = hz_text("HAKOZUNA_PROFILE=%s", request->profile);
   if (request->stats) additions->entries[additions->count++] = stats_setting(request->stats);
   if (request->options)
-    additions->entries[additions->count++] = text("HAKOZUNA_OPTIONS=%s", request->options);
+    additions->entries[additions->count++] = hz_text("HAKOZUNA_OPTIONS=%s", request->options);
   return HZ_EXIT_OK;
 }
 
@@ -135,7 +122,7 @@ static void set(const struct request *request, const struct additions *additions
   const char *before = getenv("HAKOZUNA_OPTIONS");
   char *joined = NULL;
   if (request->options && before && *before)
-    joined = text("HAKOZUNA_OPTIONS=%s,%s", before, request->options);
+    joined = hz_text("HAKOZUNA_OPTIONS=%s,%s", before, request->options);
   for (size_t i = request->config ? 0 : 1; i < additions->count; i++) putenv(additions->entries[i]);
   if (joined) putenv(joined);
 }

@@ -1,4 +1,4 @@
-#include "tools/bench/text.h"
+#include "tools/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // Strings that commands build and keep: without memory they end the process, in a sentence.
-#ifndef HZ_TOOLS_BENCH_TEXT_H
-#define HZ_TOOLS_BENCH_TEXT_H
+#ifndef HZ_TOOLS_TEXT_H
+#define HZ_TOOLS_TEXT_H
 
 #include "core/base.h"
 

@@ -126,6 +126,15 @@ static void peak_memory_is_not_that_of_this_process(void **state) {
 
 // ---- What is left of it -------------------------------------------------------------------------
 
+static void a_command_over_its_limit_may_clean_up_first(void **state) {
+  (void)state;
+  char *argv[] = {"sh", "-c",
+                  "trap 'echo gone > cleaned.txt; exit' TERM; while :; do sleep 0.05; done", NULL};
+  measure(&(struct hz_measure_order){.variant = &none, .argv = argv, .limit_s = 1});
+  assert_string_equal(m.failure, "sh was killed after 1 s.");
+  assert_string_equal(bench_read_file("cleaned.txt"), "gone\n");
+}
+
 static void a_command_over_its_limit_is_killed_with_all_that_it_started(void **state) {
   (void)state;
   char *argv[] = {"sh", "-c", "sleep 100 & echo $!; sleep 100", NULL};
@@ -334,6 +343,7 @@ int main(void) {
       cmocka_unit_test(a_program_that_cannot_start_is_told),
       cmocka_unit_test(much_output_keeps_its_beginning_or_its_end),
       cmocka_unit_test(peak_memory_is_not_that_of_this_process),
+      cmocka_unit_test(a_command_over_its_limit_may_clean_up_first),
       cmocka_unit_test(a_command_over_its_limit_is_killed_with_all_that_it_started),
       cmocka_unit_test(what_a_command_leaves_behind_is_killed),
       cmocka_unit_test(a_command_that_ends_its_whole_group_is_a_failure),

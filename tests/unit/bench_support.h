@@ -19,8 +19,8 @@
 #include <cmocka.h>
 
 #include "tools/bench/result.h"
-#include "tools/bench/text.h"
 #include "tools/print.h"
+#include "tools/text.h"
 
 static inline void assert_has(const char *text, const char *part) {
   if (strstr(text, part) == NULL) fail_msg("\"%s\" is not in:\n%s", part, text);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/text.h"
 #include "tools/print.h"
+#include "tools/text.h"
 
 enum { PEERS_FOR_SCALE = 3 };
 

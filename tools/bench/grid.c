@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "tools/bench/text.h"
 #include "tools/print.h"
+#include "tools/text.h"
 
 enum { GAP = 2, INDENT = 2, COLUMNS_LEAST = 80, COLUMNS_UNSAID = 160 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "tools/bench/result.h"
-#include "tools/bench/text.h"
 #include "tools/print.h"
+#include "tools/text.h"
 
 // The ranges of sizes of the `remote` lanes, in bytes.
 static const struct {

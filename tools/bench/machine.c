@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "core/version.h"
-#include "tools/bench/text.h"
 #include "tools/print.h"
+#include "tools/text.h"
 
 // The text behind "KEY<blanks>:" in the first line of a file that begins so; "" where there is none.
 static void read_field(const char *path, const char *key, char *value, size_t bytes) {

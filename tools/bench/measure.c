@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "tools/bench/clock.h"
-#include "tools/bench/text.h"
 #include "tools/command.h"
+#include "tools/text.h"
 
 // The keeper's report.
 struct kept {

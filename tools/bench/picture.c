@@ -15,9 +15,9 @@
 #include "core/log.h"
 #include "tools/bench/quantity.h"
 #include "tools/bench/svg.h"
-#include "tools/bench/text.h"
 #include "tools/bench/verdict.h"
 #include "tools/command.h"
+#include "tools/text.h"
 
 extern char **environ;
 

@@ -10,10 +10,10 @@
 #include "core/log.h"
 #include "tools/bench/measure.h"
 #include "tools/bench/progress.h"
-#include "tools/bench/text.h"
 #include "tools/command.h"
 #include "tools/find.h"
 #include "tools/print.h"
+#include "tools/text.h"
 
 enum { WORDS_MOST = 24, REST_MS = 10, QUICK_REST_MS = 2 };
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "core/log.h"
-#include "tools/bench/text.h"
 #include "tools/command.h"
+#include "tools/text.h"
 
 const struct hz_figure_kind hz_figure_kinds[HZ_FIGURES] = {
     [HZ_SPEED] = {"speed", "speed", "speed", ""},

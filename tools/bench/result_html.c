@@ -12,10 +12,10 @@
 #include "tools/bench/quantity.h"
 #include "tools/bench/result.h"
 #include "tools/bench/svg.h"
-#include "tools/bench/text.h"
 #include "tools/bench/verdict.h"
 #include "tools/bench/whole_file.h"
 #include "tools/command.h"
+#include "tools/text.h"
 
 enum { SENTENCE_BYTES = 512, OUR_COLOURS = 6, OTHER_COLOURS = 10 };
 

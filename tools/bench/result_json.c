@@ -8,9 +8,9 @@
 
 #include "core/log.h"
 #include "tools/bench/result.h"
-#include "tools/bench/text.h"
 #include "tools/bench/whole_file.h"
 #include "tools/command.h"
+#include "tools/text.h"
 
 enum { FORMAT_VERSION = 1 };
 static const char format_name[] = "hakozuna-bench";

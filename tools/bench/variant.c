@@ -12,12 +12,12 @@
 #include "core/version.h"
 #include "lines/catalog.h"
 #include "tools/allocators.h"
-#include "tools/bench/text.h"
 #include "tools/command.h"
 #include "tools/elf_file.h"
 #include "tools/find.h"
 #include "tools/print.h"
 #include "tools/settings.h"
+#include "tools/text.h"
 
 static bool takes_part(const struct hz_variants *variants, const char *name) {
   for (size_t i = 0; i < variants->count; i++)

@@ -5,7 +5,7 @@
 
 #include "core/base.h"
 
-enum { HZ_VARIANTS_MOST = 24 };
+enum { HZ_VARIANTS_MOST = 24, HZ_PEERS_MOST = 8 };
 
 struct hz_variant {
   char *name;

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/log.h"
-#include "tools/bench/text.h"
 #include "tools/command.h"
+#include "tools/text.h"
 
 int hz_whole_file_check(const char *path) {
   const char *slash = strrchr(path, '/'), *trouble = NULL;
