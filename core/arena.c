@@ -20,7 +20,13 @@ enum {
 };
 
 // What a segment is: one byte each, so that a foreign address is refused by one load.
-enum segment_kind { KIND_NONE, KIND_LINE, KIND_LARGE, KIND_LARGE_REST, KIND_LOST };
+enum segment_kind {
+  KIND_NONE,
+  KIND_LINE = HZ_SEGMENT_OF_RUNS,
+  KIND_LARGE,
+  KIND_LARGE_REST,
+  KIND_LOST
+};
 
 struct hz_segment {
   struct hz_segment *next, *prev;             // of its bucket
@@ -44,6 +50,7 @@ static struct {
   size_t segment_count;
   size_t first_free; // no free segment below
   size_t top;        // none in use from here on
+  uint64_t whole;    // the slabs of a segment that are handed out: all, or all but the head
   size_t table_bytes;
   uint8_t *kind; // tables over all segments: read freely, written under the lock
   void **record; // KIND_LINE: its hz_segment; KIND_LARGE: the block's record
@@ -256,7 +263,7 @@ static struct hz_segment *segment_open(void) {
   hz_count(HZ_COUNT_committed, HZ_SEGMENT_BYTES);
   s->index = (uint32_t)index;
   s->bucket = -1;
-  s->free = ~UINT64_C(0);
+  s->free = arena.whole;
   __atomic_store_n(&arena.record[index], s, __ATOMIC_RELEASE);
   set_kind(index, 1, KIND_LINE);
   arena.segments_in_use++;
@@ -299,7 +306,8 @@ static struct hz_run *take_locked(unsigned slabs, unsigned align_slabs) {
 }
 
 struct hz_run *hz_arena_take(unsigned slabs, size_t align) {
-  HZ_ASSERT(slabs >= 1 && slabs <= HZ_SEGMENT_SLABS && align <= HZ_SEGMENT_BYTES);
+  HZ_ASSERT(slabs >= 1 && (size_t)slabs << HZ_SLAB_SHIFT <= hz_arena_run_limit());
+  HZ_ASSERT(align <= hz_arena_run_limit());
   const unsigned align_slabs = align <= HZ_SLAB_BYTES ? 1 : (unsigned)(align >> HZ_SLAB_SHIFT);
   hz_lock(&arena.lock);
   struct hz_run *run = take_locked(slabs, align_slabs);
@@ -476,7 +484,7 @@ static void retire_locked(struct hz_segment *s, struct purge_work *work) {
   bucket_remove(s);
   s->free = 0;
   s->purger = __builtin_thread_pointer();
-  s->purging = ~UINT64_C(0);
+  s->purging = arena.whole;
   set_dirty(s, 0);
   hz_unlock(&arena.lock);
   bool reserved;
@@ -488,8 +496,8 @@ static void retire_locked(struct hz_segment *s, struct purge_work *work) {
     if (reserved) abandon_segments(s->index, 1);
     segment_close(s, KIND_NONE);
   } else { // the map count is used up: keep the segment
-    s->free = ~UINT64_C(0);
-    if (!clean) set_dirty(s, ~UINT64_C(0));
+    s->free = arena.whole;
+    if (!clean) set_dirty(s, arena.whole);
     bucket_update(s);
   }
   if (clean) work->slabs += dirty;
@@ -547,7 +555,7 @@ size_t hz_arena_purge(uint64_t now_ms, uint64_t idle_ms, unsigned max_calls, boo
   for (uint64_t n = arena.segments_in_use; n > 0 && work.budget > 0; n--) {
     struct hz_segment *s = arena.purge_oldest;
     if (s == NULL || s->dirty_since_ms + idle_ms > now_ms) break;
-    if (s->free == ~UINT64_C(0)) retire_locked(s, &work);
+    if (s->free == arena.whole) retire_locked(s, &work);
     else purge_locked(s, &work);
   }
   const struct hz_segment *next = arena.purge_oldest;
@@ -563,9 +571,9 @@ size_t hz_arena_purge(uint64_t now_ms, uint64_t idle_ms, unsigned max_calls, boo
 // came before the fork is unknown; committing again is right in both cases, but for a segment whose
 // addresses may be somebody else's by now.
 static void finish_purge_in_child(struct hz_segment *s) {
-  const bool gone = !arena.reserved && s->purging == ~UINT64_C(0);
+  const bool gone = !arena.reserved && s->purging == arena.whole;
   if (gone || !hz_os.commit(segment_base(s->index), HZ_SEGMENT_BYTES)) {
-    if (s->purging == ~UINT64_C(0)) segment_close(s, KIND_LOST);
+    if (s->purging == arena.whole) segment_close(s, KIND_LOST);
     return;
   }
   s->free |= s->purging;
@@ -630,15 +638,26 @@ bool hz_arena_start(size_t reserve_bytes) {
   void *base = reserve_range(&bytes);
   if (base == NULL) return false;
   arena.segment_count = bytes >> HZ_SEGMENT_SHIFT;
+  arena.whole = ~UINT64_C(0);
   const size_t kind_bytes = hz_align_up(arena.segment_count, hz_page_bytes);
   char *tables = hz_os.reserve_table(kind_bytes + arena.segment_count * sizeof *arena.record);
   if (tables == NULL) return false;
-  arena.kind = (uint8_t *)tables;
+  hz_arena.kind = arena.kind = (uint8_t *)tables;
   arena.record = (void **)(tables + kind_bytes);
   hz_arena.base = (uintptr_t)base;
   hz_arena.slab_count = bytes >> HZ_SLAB_SHIFT;
+  hz_arena.segment_count = arena.segment_count;
   hz_locks_register(HZ_RANK_ARENA, &arena.lock, 1, sizeof arena.lock);
   return true;
+}
+
+void hz_arena_keep_heads(void) {
+  HZ_CHECK(arena.segments_in_use == 0);
+  arena.whole = ~UINT64_C(1);
+}
+
+size_t hz_arena_run_limit(void) {
+  return (size_t)__builtin_popcountll(arena.whole) << HZ_SLAB_SHIFT;
 }
 
 // A limit below what is reserved shows in this: not even a page can be mapped.
@@ -671,12 +690,17 @@ size_t hz_arena_bytes(void) {
 }
 
 static const char *check_segment(const struct hz_segment *s, uint64_t *dirty) {
+  if ((s->free & ~arena.whole) != 0) return "arena: a segment's head is free";
   if ((s->dirty & ~s->free) != 0) return "arena: a slab is dirty and not free";
   if (s->bucket != bucket_of(s->free)) return "arena: a segment is in the wrong bucket";
   if (s->queued != (s->dirty != 0)) return "arena: the purge queue disagrees with the dirty word";
   *dirty += (uint64_t)__builtin_popcountll(s->dirty);
   for (unsigned i = 0; i < HZ_SEGMENT_SLABS;) {
     const struct hz_run *run = &s->runs[i];
+    if ((arena.whole >> i & 1) == 0) { // the head
+      i++;
+      continue;
+    }
     const bool taken = ((s->free | s->purging) >> i & 1) == 0;
     if (!taken) {
       if (run->state != HZ_RUN_NONE) return "arena: a free slab has a run's state";

@@ -6,6 +6,8 @@
 //   slab       64 KiB, 64 to a segment; free ones are the bits of one word
 //   run        1 to 64 neighbouring slabs of one segment, with a descriptor outside of them
 //   large      whole segments in a row, for one block above 4 MiB (core/large.h)
+//   head       the first slab of a segment, where a line asks for one (hz_arena_keep_heads): for its
+//              records about the others, found from any address in the segment by masking
 //
 // Under RLIMIT_AS nothing is reserved ahead: segments are claimed one by one at their places, so
 // the process keeps the address space that it does not use.
@@ -54,12 +56,22 @@ struct hz_segment;
 // Read by hot paths; constant after hz_arena_start.
 struct hz_arena_range {
   uintptr_t base;
-  size_t slab_count;
+  size_t slab_count, segment_count;
+  const uint8_t *kind; // of each segment; HZ_SEGMENT_OF_RUNS or something else
 };
 extern HZ_HIDDEN struct hz_arena_range hz_arena;
 
+enum { HZ_SEGMENT_OF_RUNS = 1 };
+
 // Takes the address space. reserve_bytes: wanted; halved until it fits. False: not even 64 MiB.
 bool hz_arena_start(size_t reserve_bytes);
+
+// From now on the first slab of every segment of runs is not handed out. It is zero when a segment
+// opens, and lost when all other slabs have been free long enough. Before the first run is taken.
+void hz_arena_keep_heads(void);
+
+// Bytes of the longest run; a run cannot be aligned to more either. 4 MiB, or a slab less.
+size_t hz_arena_run_limit(void);
 
 void *hz_arena_base(void);
 size_t hz_arena_bytes(void);
@@ -74,7 +86,8 @@ HZ_FAST size_t hz_slab_of(const void *p) {
   return ((uintptr_t)p - hz_arena.base) >> HZ_SLAB_SHIFT;
 }
 
-// A run of `slabs` (1..64) whose base is a multiple of align (a power of two, 64 KiB to 4 MiB).
+// A run of `slabs` whose base is a multiple of align (a power of two, from 64 KiB), both within
+// hz_arena_run_limit.
 // state is HZ_RUN_NONE, to be set by the taker. NULL: no memory. Any thread.
 struct hz_run *hz_arena_take(unsigned slabs, size_t align);
 

@@ -1,21 +1,14 @@
-// Runs cut into blocks of one class: the truth about which blocks are free below the caches.
+// The runs of all threads, by class: where blocks are free below the caches.
 //
-// Each run has a bitmap outside its slabs: bit set = the block lies here, free. Taking clears bits,
-// giving sets them, so a block that is given twice, or that does not begin where a block begins, is
-// found out. A run whose bits are all set leaves the class, and its slabs can serve any other.
-//
-// A class has one lock and, per home, a list of runs with free blocks. What a home is (hz3: a
-// shard) is the line's affair.
+// A class has one lock and, per home, a list of runs (core/class_run.h) with free blocks. What a
+// home is (hz3: a shard) is the line's affair. A run whose blocks are all free leaves the class,
+// and its slabs can serve any other.
 #ifndef HZ_CORE_CENTRAL_H
 #define HZ_CORE_CENTRAL_H
 
-#include "core/arena.h"
-#include "core/size_class.h"
+#include "core/class_run.h"
 
-enum {
-  HZ_HOMES = 64,
-  HZ_IDLE_TICKS = 4, // ticks come four times per purge.idle_ms (core/tick.c)
-};
+enum { HZ_HOMES = 64 };
 
 // Makes `run`, just taken from the arena with the class's number of slabs, a run of free blocks
 // that no list holds: the caller takes from it at once with hz_central_take_new. False: no memory

@@ -23,9 +23,16 @@ struct hz_magazine {
   struct hz_magazine *next;
   uint32_t capacity;
   uint32_t count;
-  _Atomic uint32_t depth; // packets below this one in a stash, roughly (hz_stash_push)
+  _Atomic uint32_t depth; // weight of this packet and those below in a stash (hz_stash_push)
+  uint64_t classes;       // hz4: a bit per class that is in it
   void *slots[];
 };
+
+// The top of no magazine: empty and full at once, for ever; nothing is written there.
+extern HZ_HIDDEN void *const hz_no_slots[2];
+#define HZ_NO_TOP ((void **)hz_no_slots)
+#define HZ_NO_TOPS                                                                                 \
+  { [0 ... HZ_CLASS_COUNT - 1] = HZ_NO_TOP }
 
 HZ_FAST size_t hz_magazine_bytes(uint32_t capacity) {
   return sizeof(struct hz_magazine) + ((size_t)capacity + 2) * sizeof(void *);
@@ -68,17 +75,18 @@ HZ_FAST bool hz_magazine_push(void ***top, void *block) {
 // Many pushers, one taker: a stack of packets (magazines) by one compare and swap per packet. The
 // taker exchanges the whole list, so there is no ABA.
 //
-// Returns false, and pushes nothing, when about `max_depth` packets are waiting already.
+// weight: what the packet counts. Returns false, and pushes nothing, when about `most` would then be
+// exceeded by all that wait.
 static inline bool hz_stash_push(_Atomic(struct hz_magazine *) *head, struct hz_magazine *packet,
-                                 uint32_t max_depth) {
+                                 uint32_t weight, uint32_t most) {
   struct hz_magazine *below = atomic_load_explicit(head, memory_order_relaxed);
   do {
     // `below` may just have been taken and reused: its depth is then a wrong guess, nothing worse,
     // because records of magazines are never unmapped.
     const uint32_t depth =
-        below == NULL ? 0 : atomic_load_explicit(&below->depth, memory_order_relaxed) + 1;
-    if (depth >= max_depth) return false;
-    atomic_store_explicit(&packet->depth, depth, memory_order_relaxed);
+        below == NULL ? 0 : atomic_load_explicit(&below->depth, memory_order_relaxed);
+    if (depth + weight > most) return false;
+    atomic_store_explicit(&packet->depth, depth + weight, memory_order_relaxed);
     packet->next = below;
     // Release pairs with the acquire in hz_stash_take: the packet's contents come with it.
   } while (!atomic_compare_exchange_weak_explicit(head, &below, packet, memory_order_release,

@@ -10,6 +10,7 @@ enum { HZ_RUN_BLOCK_MAX_BYTES = HZ_SEGMENT_BYTES };
 // A thread's free run blocks; all zero = empty. Owner only.
 struct hz_run_cache {
   size_t bytes;
+  uint32_t calls;                            // core/above.c
   struct hz_run *head[HZ_SEGMENT_SLABS + 1]; // by slab count, newest first
 };
 
@@ -17,7 +18,7 @@ struct hz_run_cache {
 extern size_t hz_run_cache_bytes;
 
 // cache: NULL for threads that have none, here and in hz_run_block_give.
-// A block of `bytes` (1..4 MiB) aligned to `align` (at most 4 MiB). *zero: all its bytes are zero.
+// A block of `bytes` aligned to `align`, both within hz_arena_run_limit. *zero: all its bytes are zero.
 void *hz_run_block_take(struct hz_run_cache *cache, size_t bytes, size_t align, bool *zero);
 
 // Takes back a block that lies in `run`; a bad `p` goes to hz_misuse.

@@ -44,6 +44,13 @@ HZ_FAST unsigned hz_class_of_aligned(size_t align, size_t bytes) {
   return class_id;
 }
 
+// Whether a block of the class still suits a size that it is resized to: it has room, and no more
+// than half of it would be left over (or no smaller class could do).
+HZ_FAST bool hz_class_fits(unsigned class_id, size_t bytes) {
+  const size_t usable = hz_class_bytes(class_id);
+  return bytes <= usable && (bytes >= usable / 2 || hz_class_of(bytes) == class_id);
+}
+
 // Which block of a run an offset (below 4 MiB) from its start falls into.
 HZ_FAST uint32_t hz_class_index(unsigned class_id, size_t offset) {
   return (uint32_t)((offset * hz_size_classes[class_id].reciprocal) >> 40);

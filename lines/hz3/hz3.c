@@ -6,53 +6,29 @@
 
 #include <string.h>
 
+#include "core/above.h"
 #include "core/large.h"
 #include "core/misuse.h"
 
 // ---- Blocks above the classes -------------------------------------------------------------------
 
-static void *take_above(size_t align, size_t bytes, bool *zero) {
-  if (bytes > HZ_RUN_BLOCK_MAX_BYTES || align > HZ_RUN_BLOCK_MAX_BYTES)
-    return hz_large_take(bytes, align, zero);
-  struct hz3_heap *heap = hz3_heap_get();
-  return hz_run_block_take(heap != NULL ? &heap->runs : NULL, bytes, align, zero);
-}
-
-// Run blocks come and go by the million, so the clock is read for every 16th of a thread's calls
-// only. Source: docs/DECISIONS.md, "Run blocks read the clock at every 16th call".
-static void above_done(struct hz3_heap *heap) {
-  if (heap == NULL || ++heap->calls_above % 16 == 0) hz3_slow_path_done(heap);
+static struct hz_run_cache *run_cache(struct hz3_heap *heap) {
+  return heap != NULL ? &heap->runs : NULL;
 }
 
 static HZ_SLOW void *alloc_above(size_t align, size_t bytes, bool zeroed) {
-  bool zero = false;
-  void *p = take_above(align, bytes, &zero);
-  // When the kernel has no more, what lies in caches may do.
-  if (hz_unlikely(p == NULL) && bytes < hz_arena_bytes() && hz3_last_resort())
-    p = take_above(align, bytes, &zero);
-  if (bytes > HZ_RUN_BLOCK_MAX_BYTES) hz3_slow_path_done(hz3_heap_get());
-  else above_done(hz3_heap_get());
-  if (hz_unlikely(p == NULL)) return hz_no_memory();
-  if (zeroed && !zero) memset(p, 0, bytes);
+  struct hz3_heap *heap = hz3_heap_get();
+  bool pause;
+  void *p = hz_above_take(run_cache(heap), align, bytes, zeroed, hz3_last_resort, &pause);
+  if (pause) hz3_slow_path_done(heap);
   return p;
 }
 
 static HZ_SLOW void release_above(void *p) {
-  if (p == NULL) return;
-  void *base;
   struct hz3_heap *heap = hz3_heap_get();
-  struct hz_run *run = hz_run_of(p);
-  struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
-  if (large != NULL) {
-    hz_large_give(large, base, p);
-    hz3_slow_path_done(heap);
-  } else if (run != NULL && run->state != HZ_RUN_CLASS) {
-    hz_run_block_give(heap != NULL ? &heap->runs : NULL, run, p);
-    above_done(heap);
-  } else {
-    const bool inside = hz_slab_of(p) < hz_arena.slab_count;
-    hz_misuse(HZ_MISUSE_FOREIGN, p, inside ? "inside the heap, so freed before, perhaps" : NULL);
-  }
+  bool pause;
+  hz_above_give(run_cache(heap), p, &pause);
+  if (pause) hz3_slow_path_done(heap);
 }
 
 // ---- alloc --------------------------------------------------------------------------------------
@@ -140,37 +116,13 @@ HZ_HOT void hz3_release(void *p) {
 
 static size_t hz3_usable_size(void *p) {
   const uint32_t tag = hz3_tag_of(p);
-  if (hz_likely(tag != 0)) return hz_class_bytes(hz3_tag_class(tag));
-  void *base;
-  const struct hz_run *run = hz_run_of(p);
-  const struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
-  if (run != NULL) base = run->base;
-  const bool live = run != NULL ? run->state == HZ_RUN_LIVE : large != NULL && hz_large_live(large);
-  if (live && p == base)
-    return run != NULL ? (size_t)run->slabs << HZ_SLAB_SHIFT : hz_large_usable(large);
-  if (p == NULL) return 0;
-  const bool ours = run != NULL || large != NULL;
-  hz_misuse(!ours       ? HZ_MISUSE_FOREIGN
-            : p != base ? HZ_MISUSE_INTERIOR
-                        : HZ_MISUSE_DOUBLE,
-            p, "asked for its size");
-  return 0;
+  return hz_likely(tag != 0) ? hz_class_bytes(hz3_tag_class(tag)) : hz_above_usable(p);
 }
 
 static void *hz3_resize(void *p, size_t bytes) {
   const uint32_t tag = hz3_tag_of(p);
-  if (hz_likely(tag != 0)) {
-    const unsigned class_id = hz3_tag_class(tag);
-    const size_t usable = hz_class_bytes(class_id);
-    const bool fits = bytes <= usable && (bytes >= usable / 2 || hz_class_of(bytes) == class_id);
-    return fits ? p : NULL;
-  }
-  void *base;
-  struct hz_run *run = hz_run_of(p);
-  if (run != NULL && run->state == HZ_RUN_LIVE && p == run->base)
-    return hz_run_block_resize(run, bytes) ? p : NULL;
-  struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
-  return large != NULL && p == base && hz_large_live(large) ? hz_large_resize(large, bytes) : NULL;
+  if (hz_unlikely(tag == 0)) return hz_above_resize(p, bytes);
+  return hz_class_fits(hz3_tag_class(tag), bytes) ? p : NULL;
 }
 
 static void hz3_gauges(struct hz_gauges *out) {

@@ -6,14 +6,8 @@
 #include "core/counter.h"
 #include "core/meta.h"
 
-// A magazine without room and without blocks: empty and full at once, for ever.
-static void *const no_slots[2] = {NULL, HZ_MAGAZINE_FULL};
-#define NO_TOP ((void **)no_slots)
-#define NO_TOPS                                                                                    \
-  { [0 ... HZ_CLASS_COUNT - 1] = NO_TOP }
-
-const struct hz3_heap hz3_empty_heap = {.top = NO_TOPS};
-const struct hz3_heap hz3_dead_heap = {.top = NO_TOPS};
+const struct hz3_heap hz3_empty_heap = {.top = HZ_NO_TOPS};
+const struct hz3_heap hz3_dead_heap = {.top = HZ_NO_TOPS};
 __thread const struct hz3_heap *hz3_heap = &hz3_empty_heap;
 
 struct hz3_shard hz3_shards[HZ3_MAX_SHARDS];
@@ -24,7 +18,7 @@ struct hz3_limits hz3_limits[HZ_CLASS_COUNT];
 static void heap_init(struct hz3_heap *heap) {
   memset(heap, 0, sizeof *heap);
   memcpy(heap->class_by_16, hz_class_by_16, sizeof heap->class_by_16);
-  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) heap->top[c] = NO_TOP;
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) heap->top[c] = HZ_NO_TOP;
 }
 
 static void heap_join_shard(struct hz3_heap *heap, unsigned shard) {
@@ -74,7 +68,7 @@ static void unload(struct hz3_heap *heap, struct hz3_shard *shard, unsigned clas
   if (m == NULL) return;
   m->count = (uint32_t)(heap->top[class_id] - m->slots);
   heap->loaded[class_id] = NULL;
-  heap->top[class_id] = NO_TOP;
+  heap->top[class_id] = HZ_NO_TOP;
   if (m->count != 0) hz3_give_magazine(shard, class_id, m);
   else hz_magazine_drop(m);
 }

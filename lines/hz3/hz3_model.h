@@ -55,7 +55,6 @@ struct hz3_heap {
   uint32_t shard;
   bool in_shard; // counted there as living
   uint32_t trims_seen;
-  uint32_t calls_above; // for blocks above the classes
   struct hz_thread thread;
   struct hz_magazine *loaded[HZ_CLASS_COUNT]; // what top points into; NULL: the static empty one
   struct hz_magazine *spare[HZ_CLASS_COUNT];  // an empty one kept back, or NULL

@@ -21,7 +21,7 @@ static void publish(struct hz3_heap *heap, struct hz3_packet *slot) {
   hz_count(HZ_COUNT_remote_frees, m->count);
   hz_count(HZ_COUNT_remote_batches, 1);
   if (atomic_load_explicit(&owner->live, memory_order_relaxed) != 0 &&
-      hz_stash_push(&owner->stash[class_id], m, hz3_limits[class_id].stash_packets))
+      hz_stash_push(&owner->stash[class_id], m, 1, hz3_limits[class_id].stash_packets))
     return;
   hz3_give_central(class_id, m->slots + 1, m->count);
   hz3_keep_empty(heap, class_id, m);

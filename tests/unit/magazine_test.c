@@ -73,12 +73,12 @@ static void full_stash_refuses_and_keeps_what_it_has(void **state) {
   (void)state;
   _Atomic(struct hz_magazine *) head = NULL;
   struct hz_magazine packets[3] = {0};
-  assert_false(hz_stash_push(&head, &packets[0], 0));
-  assert_true(hz_stash_push(&head, &packets[0], 2));
-  assert_true(hz_stash_push(&head, &packets[1], 2));
-  assert_false(hz_stash_push(&head, &packets[2], 2));
+  assert_false(hz_stash_push(&head, &packets[0], 1, 0));
+  assert_true(hz_stash_push(&head, &packets[0], 1, 2));
+  assert_true(hz_stash_push(&head, &packets[1], 1, 2));
+  assert_false(hz_stash_push(&head, &packets[2], 1, 2));
   assert_ptr_equal(hz_stash_take(&head), &packets[1]);
-  assert_true(hz_stash_push(&head, &packets[2], 2));
+  assert_true(hz_stash_push(&head, &packets[2], 1, 2));
   assert_ptr_equal(hz_stash_take(&head), &packets[2]);
 }
 
@@ -93,7 +93,7 @@ static void *push_all(void *argument) {
   struct hz_magazine *mine = argument;
   for (uint32_t i = 0; i < PACKETS; i++) {
     mine[i].count = i + 1; // what the release of the push must carry along
-    while (!hz_stash_push(&shared, &mine[i], MAX_DEPTH)) sched_yield();
+    while (!hz_stash_push(&shared, &mine[i], 1, MAX_DEPTH)) sched_yield();
   }
   atomic_fetch_sub(&running, 1);
   return NULL;
