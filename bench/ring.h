@@ -17,6 +17,7 @@ enum { RING_MOST = 1 << 24 };
 // Counts only grow; entries are taken modulo their number, a power of two.
 struct ring {
   _Alignas(PAD) _Atomic uint64_t head; // written by the producer, release; read by the consumer
+  _Alignas(PAD) uint64_t filled;       // the producer's: entries, of which head tells the consumer
   uint64_t tail_seen;                  // the producer's last view of tail
   _Atomic bool closed;                 // the producer has ended
   _Alignas(PAD) _Atomic uint64_t tail; // written by the consumer, release; read by the producer
@@ -34,18 +35,24 @@ static inline void ring_check(size_t entries) {
 
 // The producer's question. Looks at what the consumer writes only if it was full before.
 static inline bool ring_has_room(struct ring *ring) {
-  uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-  if (head - ring->tail_seen < ring->entries.count) return true;
+  if (ring->filled - ring->tail_seen < ring->entries.count) return true;
   ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
-  return head - ring->tail_seen < ring->entries.count;
+  return ring->filled - ring->tail_seen < ring->entries.count;
+}
+
+// Fills an entry, if there is room, which the consumer sees after ring_publish.
+static inline void ring_fill(struct ring *ring, void *p, uint64_t stamp) {
+  slots_put(&ring->entries, ring->filled++ & (ring->entries.count - 1), p, stamp);
+}
+static inline void ring_publish(struct ring *ring) {
+  atomic_store_explicit(&ring->head, ring->filled, memory_order_release);
 }
 
 // False: it is full.
 static inline bool ring_push(struct ring *ring, void *p, uint64_t stamp) {
   if (!ring_has_room(ring)) return false;
-  uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-  slots_put(&ring->entries, head & (ring->entries.count - 1), p, stamp);
-  atomic_store_explicit(&ring->head, head + 1, memory_order_release);
+  ring_fill(ring, p, stamp);
+  ring_publish(ring);
   return true;
 }
 
@@ -71,6 +78,7 @@ static inline size_t ring_drain(struct ring *ring, struct witness *w, size_t mos
 
 // The producer's last word; whoever sees it sees all entries before.
 static inline void ring_close(struct ring *ring) {
+  ring_publish(ring);
   atomic_store_explicit(&ring->closed, true, memory_order_release);
 }
 static inline bool ring_is_closed(const struct ring *ring) {

@@ -53,9 +53,9 @@ struct hz_run {
 
 struct hz_segment;
 
-// Read by hot paths; constant after hz_arena_start.
+// Read by hot paths; constant after hz_arena_start, in a cache line of its own.
 struct hz_arena_range {
-  uintptr_t base;
+  _Alignas(HZ_CACHE_LINE) uintptr_t base;
   size_t slab_count, segment_count;
   const uint8_t *kind; // of each segment; HZ_SEGMENT_OF_RUNS or something else
 };

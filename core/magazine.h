@@ -24,7 +24,7 @@ struct hz_magazine {
   uint32_t capacity;
   uint32_t count;
   _Atomic uint32_t depth; // weight of this packet and those below in a stash (hz_stash_push)
-  uint64_t classes;       // hz4: a bit per class that is in it
+  uint32_t note;          // the line's own (hz4: what a packet holds)
   void *slots[];
 };
 

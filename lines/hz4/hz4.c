@@ -84,12 +84,12 @@ static void *hz4_alloc_aligned(size_t align, size_t bytes) {
 // ---- release ------------------------------------------------------------------------------------
 
 static HZ_SLOW void release_slow(void *p) {
-  const struct hz4_page *page = hz4_page_of(p);
-  struct hz4_heap *owner = page != NULL ? hz4_owner(page) : NULL;
+  struct hz4_heap *owner = hz4_owner_of(p);
   if (owner == NULL) {
     release_above(p);
     return;
   }
+  const struct hz4_page *page = hz4_page_at(p);
   struct hz4_heap *heap = hz4_heap_get();
   if (heap == NULL || hz4_options.verify) hz4_pages_give(&p, 1, NULL);
   else if (owner != heap) hz4_release_remote(heap, owner, p);
@@ -98,35 +98,41 @@ static HZ_SLOW void release_slow(void *p) {
   hz4_slow_path_done(heap);
 }
 
-static HZ_SLOW void send(void) {
-  hz4_send_all(heap_for_hot());
-  hz4_slow_path_done(heap_for_hot());
+// The packets hold one block more of a class above 1 KiB.
+static __attribute__((noinline)) void count_wide(struct hz4_heap *heap, unsigned class_id) {
+  heap->room -= (int64_t)hz_class_bytes(class_id);
+  if (hz_likely(heap->room >= 0)) return;
+  hz4_send_all(heap);
+  hz4_slow_path_done(heap);
 }
 
-// Another heap's block: into the packet for its owner. A lane without a packet is full.
-static __attribute__((noinline)) void release_foreign(void *p, const struct hz4_page *page) {
-  struct hz4_heap *heap = heap_for_hot();
+// Another heap's block: into the packet for its owner. A lane without a packet counts as full, so
+// that its owner does not matter.
+static __attribute__((noinline)) void release_foreign(void *p, const struct hz4_page *page,
+                                                      struct hz4_heap *heap) {
   struct hz4_packet *packet =
       &heap->packets[atomic_load_explicit(&page->lane, memory_order_relaxed)];
   const unsigned class_id = hz4_class(page);
-  if (hz_unlikely(packet->owner != hz4_owner(page)) ||
-      hz_unlikely(!hz_magazine_push(&packet->top, p))) {
+  const uint32_t count = packet->count;
+  if (hz_unlikely(packet->owner != hz4_owner(page)) || hz_unlikely(count >= heap->packet_blocks)) {
     release_slow(p);
     return;
   }
-  packet->classes |= UINT64_C(1) << class_id;
-  heap->room -= (int64_t)hz_class_bytes(class_id);
-  if (hz_unlikely(heap->room < 0)) send();
+  packet->blocks->slots[count + 1] = p;
+  atomic_signal_fence(memory_order_release); // a fork must not find a count without its block
+  packet->count = count + 1;
+  packet->mixed |= (uint8_t)(class_id ^ packet->class_id);
+  if (class_id >= HZ4_WIDE_CLASS) count_wide(heap, class_id);
 }
 
 HZ_HOT void hz4_release(void *p) {
-  const struct hz4_page *page = hz4_page_of(p);
-  if (hz_unlikely(page == NULL)) {
+  if (hz_unlikely(!hz4_in_page(p))) {
     release_slow(p);
     return;
   }
+  struct hz4_page *page = hz4_page_at(p);
   struct hz4_heap *heap = heap_for_hot();
-  if (hz_unlikely(hz4_owner(page) != heap)) release_foreign(p, page);
+  if (hz4_owner(page) != heap) release_foreign(p, page, heap);
   else if (hz_unlikely(!hz_magazine_push(&heap->top[hz4_class(page)], p))) release_slow(p);
 }
 
@@ -134,8 +140,7 @@ HZ_HOT void hz4_release(void *p) {
 
 // HZ_CLASS_COUNT: no block of a class.
 static unsigned class_at(const void *p) {
-  const struct hz4_page *page = hz4_page_of(p);
-  return hz_likely(page != NULL && hz4_owner(page) != NULL) ? hz4_class(page) : HZ_CLASS_COUNT;
+  return hz_likely(hz4_owner_of(p) != NULL) ? hz4_class(hz4_page_at(p)) : HZ_CLASS_COUNT;
 }
 
 static size_t hz4_usable_size(void *p) {

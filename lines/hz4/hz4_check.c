@@ -34,19 +34,19 @@ static const char *check_pages(const struct hz4_heap *heap) {
 
 // ---- Magazines and packets ----------------------------------------------------------------------
 
-// classes: those that the block may be of.
-static const char *check_block(const struct hz4_heap *heap, const void *p, uint64_t classes) {
-  const struct hz4_page *page = hz4_page_of(p);
-  const struct hz4_heap *owner = page != NULL ? hz4_owner(page) : NULL;
+// class_id: that the block is of, or HZ4_MIXED.
+static const char *check_block(const struct hz4_heap *heap, const void *p, unsigned class_id) {
+  const struct hz4_heap *owner = hz4_owner_of(p);
   if (owner == NULL) return "hz4: a waiting block lies in no page";
-  if ((classes >> hz4_class(page) & 1) == 0) return "hz4: a waiting block is of another class";
+  if (class_id != HZ4_MIXED && hz4_class(hz4_page_at(p)) != class_id)
+    return "hz4: a waiting block is of another class";
   // Another heap's page is under another lock.
   if (owner != heap) return NULL;
   return hz_class_run_has(hz_run_of(p), p) ? "hz4: a waiting block is free in its page, too" : NULL;
 }
 
 static const char *check_magazine(const struct hz4_heap *heap, const struct hz_magazine *m,
-                                  uint32_t count, uint64_t classes) {
+                                  uint32_t count, unsigned class_id) {
   if (count > m->capacity) return "hz4: a magazine holds more than it can";
   if (m->capacity > HZ4_MAGAZINE_BLOCKS) return "hz4: a magazine is larger than its record";
   if (m->slots[0] != NULL) return "hz4: a magazine lost its lower sentinel";
@@ -54,7 +54,7 @@ static const char *check_magazine(const struct hz4_heap *heap, const struct hz_m
     return "hz4: a magazine lost its upper sentinel";
   const char *broken = NULL;
   for (uint32_t i = 1; i <= count && broken == NULL; i++)
-    broken = check_block(heap, m->slots[i], classes);
+    broken = check_block(heap, m->slots[i], class_id);
   return broken;
 }
 
@@ -62,7 +62,7 @@ static const char *check_packets(const struct hz4_heap *heap, const struct hz_ma
   const char *broken = NULL;
   for (const struct hz_magazine *m = list; m != NULL && broken == NULL; m = m->next) {
     if (m->count == 0) return "hz4: an empty packet waits";
-    broken = check_magazine(heap, m, m->count, m->classes);
+    broken = check_magazine(heap, m, m->count, m->note);
   }
   return broken;
 }
@@ -74,7 +74,7 @@ static const char *check_loaded(const struct hz4_heap *heap) {
     if (m == NULL && heap->top[c] != HZ_NO_TOP) return "hz4: a top without a magazine";
     if (m == NULL) continue;
     if (m->capacity != hz4_limits[c].capacity) return "hz4: a magazine of another class is loaded";
-    broken = check_magazine(heap, m, (uint32_t)(heap->top[c] - m->slots), UINT64_C(1) << c);
+    broken = check_magazine(heap, m, (uint32_t)(heap->top[c] - m->slots), c);
   }
   return broken;
 }

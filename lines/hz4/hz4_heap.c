@@ -10,13 +10,8 @@
 #include "core/counter.h"
 #include "core/meta.h"
 
-#define NO_PACKETS                                                                                 \
-  {                                                                                                \
-    [0 ... HZ4_LANES - 1] = {.top = HZ_NO_TOP }                                                    \
-  }
-
-const struct hz4_heap hz4_empty_heap = {.top = HZ_NO_TOPS, .packets = NO_PACKETS};
-const struct hz4_heap hz4_dead_heap = {.top = HZ_NO_TOPS, .packets = NO_PACKETS};
+const struct hz4_heap hz4_empty_heap = {.top = HZ_NO_TOPS};
+const struct hz4_heap hz4_dead_heap = {.top = HZ_NO_TOPS};
 __thread const struct hz4_heap *hz4_heap = &hz4_empty_heap;
 
 struct hz4_limits hz4_limits[HZ_CLASS_COUNT];
@@ -39,7 +34,8 @@ static struct hz4_heap *heap_new(void) {
   memset(heap, 0, sizeof *heap);
   memcpy(heap->class_by_16, hz_class_by_16, sizeof heap->class_by_16);
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) heap->top[c] = HZ_NO_TOP;
-  for (unsigned i = 0; i < HZ4_LANES; i++) heap->packets[i].top = HZ_NO_TOP;
+  for (unsigned i = 0; i < HZ4_LANES; i++) heap->packets[i].count = HZ4_NO_PACKET;
+  heap->packet_blocks = (uint32_t)hz4_options.packet_blocks;
   heap->room = (int64_t)hz4_options.packets_bytes;
   heap->index = atomic_fetch_add_explicit(&heaps.count, 1, memory_order_relaxed);
   heap->lock = &locks[heap->index % HZ4_LOCKS].lock;
@@ -220,11 +216,11 @@ static void salvage(struct hz4_heap *heap) {
   for (unsigned i = 0; i < HZ4_LANES; i++) {
     struct hz4_packet *packet = &heap->packets[i];
     struct hz_magazine *m = packet->blocks;
-    void **top = packet->top;
-    *packet = (struct hz4_packet){.top = HZ_NO_TOP};
+    const uint32_t count = packet->count;
+    *packet = (struct hz4_packet){.count = HZ4_NO_PACKET};
     atomic_signal_fence(memory_order_release);
-    if (m != NULL && lies_in(top, m))
-      hz4_pages_give(m->slots + 1, (uint32_t)(top - m->slots), "found after a fork");
+    if (m != NULL && count <= HZ4_MAGAZINE_BLOCKS)
+      hz4_pages_give(m->slots + 1, count, "found after a fork");
   }
 }
 

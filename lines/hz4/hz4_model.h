@@ -33,7 +33,7 @@
 //   a page is listed by its owner exactly if 0 < free < blocks
 //   heap->listed has a bit per class whose list is not empty; heap->free_bytes is the sum of what
 //   the listed pages have free
-//   a packet in a queue holds 1..capacity blocks, of the classes that it names
+//   a packet in a queue holds 1..capacity blocks, all of the class that its note names, if any
 //   a block in a magazine or packet is not free in its page's bitmap
 #ifndef HZ_LINES_HZ4_MODEL_H
 #define HZ_LINES_HZ4_MODEL_H
@@ -50,7 +50,10 @@
 
 enum {
   HZ4_LANES = 64,
-  HZ4_LOCKS = 64, // heaps share locks by index
+  HZ4_LOCKS = 64,      // heaps share locks by index
+  HZ4_WIDE_CLASS = 20, // the first above 1 KiB: narrower blocks are bounded by their number alone
+  HZ4_MIXED = HZ_CLASS_COUNT, // a packet's note, if its blocks are not all of one class
+  HZ4_NO_PACKET = INT32_MAX,  // more than any packet holds
 };
 
 // What the head knows of a slab. All zero: no block of a class begins or lies there.
@@ -61,18 +64,23 @@ struct hz4_page {
 };
 static_assert(sizeof(struct hz4_page) == 16, "hz4_page_at multiplies by shifting");
 
+// A block is stored without a look at what lies there: the record was last in the owner's hands, and
+// a load would wait for its cache lines to come over. So there is a count, and no sentinel is read.
 struct hz4_packet {
-  struct hz4_heap *owner; // whose blocks; NULL: unused so far
-  void **top;             // as in a loaded magazine
+  _Alignas(32) struct hz4_heap *owner; // whose blocks; NULL: unused so far
   struct hz_magazine *blocks;
-  uint64_t classes; // a bit per class that is in it
+  uint32_t count;   // HZ4_NO_PACKET while blocks is NULL
+  uint8_t class_id; // of its first block
+  uint8_t mixed;    // not 0: others are of other classes
 };
+static_assert(sizeof(struct hz4_packet) == 32, "release_foreign multiplies by shifting");
 
 struct hz4_heap {
   // Hot paths of the attending thread.
   void **top[HZ_CLASS_COUNT];
   uint8_t class_by_16[HZ_CLASS_BY_16_MAX / 16 + 1]; // a copy at hand saves malloc an instruction
-  int64_t room; // bytes that the packets may still take before all are sent
+  uint32_t packet_blocks; // that a packet may hold; 0 in the read-only heaps
+  int64_t room; // bytes of wide blocks that the packets may still take before all are sent
   struct hz4_packet packets[HZ4_LANES];
   // Its slow paths.
   struct hz_magazine *loaded[HZ_CLASS_COUNT]; // what top points into; NULL: the static empty one
@@ -97,6 +105,8 @@ struct hz4_heap {
   struct hz4_heap *next_idle;
   // Pushed to by any thread; taken from under the lock.
   _Alignas(HZ_CACHE_LINE) _Atomic(struct hz_magazine *) queue;
+  // An empty magazine for whoever brings the next packet: it travels in the same cache line.
+  _Atomic(struct hz_magazine *) returned;
 };
 
 // What the options mean for one class, worked out at start.
@@ -118,15 +128,18 @@ HZ_FAST struct hz4_page *hz4_page_at(const void *p) {
   const uintptr_t place = (uintptr_t)p >> (HZ_SLAB_SHIFT - 4) & (HZ_SEGMENT_SLABS - 1) << 4;
   return (struct hz4_page *)(head + place);
 }
-// NULL for an address outside the arena or in a large block.
-HZ_FAST struct hz4_page *hz4_page_of(const void *p) {
+// Whether there is a head to ask: not outside the arena, and not in a large block.
+HZ_FAST bool hz4_in_page(const void *p) {
   const size_t segment = ((uintptr_t)p - hz_arena.base) >> HZ_SEGMENT_SHIFT;
-  if (hz_unlikely(segment >= hz_arena.segment_count)) return NULL;
-  if (hz_unlikely(hz_arena.kind[segment] != HZ_SEGMENT_OF_RUNS)) return NULL;
-  return hz4_page_at(p);
+  return hz_likely(segment < hz_arena.segment_count) &&
+         hz_likely(hz_arena.kind[segment] == HZ_SEGMENT_OF_RUNS);
 }
 HZ_FAST struct hz4_heap *hz4_owner(const struct hz4_page *page) {
   return atomic_load_explicit(&page->owner, memory_order_relaxed);
+}
+// Whose block p is; NULL: nobody's, as far as the head knows.
+HZ_FAST struct hz4_heap *hz4_owner_of(const void *p) {
+  return hz4_in_page(p) ? hz4_owner(hz4_page_at(p)) : NULL;
 }
 HZ_FAST unsigned hz4_class(const struct hz4_page *page) {
   return atomic_load_explicit(&page->class_id, memory_order_relaxed);

@@ -15,6 +15,6 @@ struct hz4_options {
 extern struct hz4_options hz4_options;
 extern const struct hz_line_info hz4_info;
 
-enum { HZ4_MAGAZINE_BLOCKS = 128 };
+enum { HZ4_MAGAZINE_BLOCKS = 256 };
 
 #endif

@@ -109,15 +109,10 @@ static void give_to(struct hz4_heap *heap, struct hz_run *run, struct found *fou
   found->empty = run;
 }
 
-static struct hz4_heap *owner_of(const void *block) {
-  const struct hz4_page *page = hz4_page_of(block);
-  return page != NULL ? hz4_owner(page) : NULL;
-}
-
 // Gives blocks as long as they belong to one heap, and none is refused. Returns how many were
 // looked at.
 static uint32_t give_some(void *const *blocks, uint32_t count, struct found *found) {
-  struct hz4_heap *heap = owner_of(blocks[0]);
+  struct hz4_heap *heap = hz4_owner_of(blocks[0]);
   if (heap == NULL) {
     found->refused = blocks[0];
     found->kind = HZ_MISUSE_FOREIGN;
@@ -126,7 +121,7 @@ static uint32_t give_some(void *const *blocks, uint32_t count, struct found *fou
   uint32_t done = 0;
   hz_lock(heap->lock);
   // Pages change hands under the lock of their owner, so what we find now stays.
-  while (done < count && found->refused == NULL && owner_of(blocks[done]) == heap) {
+  while (done < count && found->refused == NULL && hz4_owner_of(blocks[done]) == heap) {
     const void *block = blocks[done++];
     struct hz_run *run = hz_run_of(block);
     if (run != NULL && hz_class_run_give(run, run->class_id, block, &found->kind))

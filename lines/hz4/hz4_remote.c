@@ -9,25 +9,32 @@ static const char late[] = "found when blocks went back to their pages";
 
 // ---- Sending ------------------------------------------------------------------------------------
 
-// An upper bound: all blocks of the largest class that is in the packet.
+// What the packet's blocks amount to.
 static uint32_t weight_kib(const struct hz_magazine *m) {
-  const unsigned largest = 63u - (unsigned)__builtin_clzll(m->classes);
-  return (uint32_t)(m->count * hz_class_bytes(largest) / HZ_KIB) + 1;
+  size_t bytes = 0;
+  if (m->note != HZ4_MIXED) bytes = m->count * hz_class_bytes(m->note);
+  else
+    for (uint32_t i = 1; i <= m->count; i++)
+      bytes += hz_class_bytes(hz4_class(hz4_page_at(m->slots[i])));
+  return (uint32_t)(bytes / HZ_KIB) + 1;
 }
 
-static void send(struct hz4_packet *packet) {
+static void send(struct hz4_heap *heap, struct hz4_packet *packet) {
   struct hz_magazine *m = packet->blocks;
-  if (m == NULL || packet->top == m->slots) return;
+  if (m == NULL || packet->count == 0) return;
   struct hz4_heap *owner = packet->owner;
-  m->count = (uint32_t)(packet->top - m->slots);
-  m->classes = packet->classes;
+  m->count = packet->count;
+  m->note = packet->mixed != 0 ? HZ4_MIXED : packet->class_id;
+  packet->count = HZ4_NO_PACKET;
   packet->blocks = NULL;
-  packet->top = HZ_NO_TOP;
-  packet->classes = 0;
   hz_count(HZ_COUNT_remote_frees, m->count);
   hz_count(HZ_COUNT_remote_batches, 1);
   const uint32_t most_kib = (uint32_t)(hz4_options.queue_bytes / HZ_KIB);
-  if (hz_stash_push(&owner->queue, m, weight_kib(m), most_kib)) return;
+  if (hz_stash_push(&owner->queue, m, weight_kib(m), most_kib)) {
+    struct hz_magazine *empty = hz_stash_take(&owner->returned);
+    if (empty != NULL) hz4_magazine_give(heap, empty);
+    return;
+  }
   // The owner does not come for it: who brings more than may wait puts it all where it belongs.
   m->next = NULL;
   hz4_give_magazines(m);
@@ -36,35 +43,49 @@ static void send(struct hz4_packet *packet) {
 
 void hz4_send_all(struct hz4_heap *heap) {
   heap->room = (int64_t)hz4_options.packets_bytes;
-  for (unsigned i = 0; i < HZ4_LANES; i++) send(&heap->packets[i]);
+  for (unsigned i = 0; i < HZ4_LANES; i++) send(heap, &heap->packets[i]);
 }
 
 HZ_SLOW void hz4_release_remote(struct hz4_heap *heap, struct hz4_heap *owner, void *p) {
   struct hz4_packet *packet = &heap->packets[owner->index % HZ4_LANES];
-  if (packet->blocks != NULL) send(packet);
+  if (packet->blocks != NULL) send(heap, packet);
   packet->owner = owner;
-  if (packet->blocks == NULL)
-    packet->blocks = hz4_magazine_take(heap, (uint32_t)hz4_options.packet_blocks);
+  if (packet->blocks == NULL) packet->blocks = hz4_magazine_take(heap, heap->packet_blocks);
   if (packet->blocks == NULL) { // no memory even for this: the block itself can always go down
     hz4_pages_give(&p, 1, NULL);
     return;
   }
-  packet->top = packet->blocks->slots;
-  packet->classes = UINT64_C(1) << hz4_class(hz4_page_at(p));
-  hz_magazine_push(&packet->top, p);
+  packet->blocks->slots[1] = p;
+  packet->class_id = (uint8_t)hz4_class(hz4_page_at(p));
+  packet->mixed = 0;
+  packet->count = 1;
 }
 
 // ---- Collecting ---------------------------------------------------------------------------------
 
 // The packet is a magazine of this class that may be loaded as it is.
 static bool suits(const struct hz_magazine *m, unsigned class_id) {
-  return m->classes == UINT64_C(1) << class_id && m->count <= hz4_limits[class_id].capacity;
+  return m->note == class_id && m->count <= hz4_limits[class_id].capacity;
+}
+
+// An empty magazine, for the next sender or for ourselves.
+static void give_back(struct hz4_heap *heap, struct hz_magazine *m) {
+  m->next = NULL;
+  // Release pairs with the acquire in hz_stash_take.
+  m = atomic_exchange_explicit(&heap->returned, m, memory_order_acq_rel);
+  if (m != NULL) hz4_magazine_give(heap, m);
+}
+
+// The blocks' addresses are in the sender's cache: all lines are asked for at once.
+static void fetch(const struct hz_magazine *m) {
+  for (uint32_t i = m->count; i > 0; i -= hz_min(i, HZ_CACHE_LINE / sizeof(void *)))
+    __builtin_prefetch(&m->slots[i]);
 }
 
 static void load(struct hz4_heap *heap, unsigned class_id, struct hz_magazine *m) {
   struct hz_magazine *empty = heap->loaded[class_id];
   hz4_magazine_load(heap, class_id, m);
-  if (empty != NULL) hz4_magazine_give(heap, empty);
+  if (empty != NULL) give_back(heap, empty);
 }
 
 // Blocks go into the magazines of their classes where there is room; the others stay, at the
@@ -77,7 +98,7 @@ static void sort(struct hz4_heap *heap, struct hz_magazine *m) {
     if (!hz_magazine_push(&heap->top[hz4_class(page)], p)) m->slots[++left] = p;
   }
   if (left != 0) hz4_pages_give(m->slots + 1, left, late);
-  hz4_magazine_give(heap, m);
+  give_back(heap, m);
 }
 
 static struct hz_magazine *take_packet(struct hz4_heap *heap) {
@@ -85,6 +106,7 @@ static struct hz_magazine *take_packet(struct hz4_heap *heap) {
     hz_lock(heap->lock); // against the checker, and others that take in what waits
     heap->inbox = hz_stash_take(&heap->queue);
     hz_unlock(heap->lock);
+    fetch(heap->inbox);
   }
   struct hz_magazine *m = heap->inbox;
   if (m != NULL) heap->inbox = m->next;
@@ -95,6 +117,7 @@ bool hz4_collect(struct hz4_heap *heap, unsigned class_id) {
   uint64_t packets = 0;
   for (struct hz_magazine *m; *heap->top[class_id] == NULL && (m = take_packet(heap)) != NULL;
        packets++) {
+    if (heap->inbox != NULL) fetch(heap->inbox);
     if (suits(m, class_id)) load(heap, class_id, m);
     else sort(heap, m);
   }

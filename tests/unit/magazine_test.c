@@ -62,7 +62,7 @@ static void stash_gives_the_newest_first_and_all_at_once(void **state) {
   _Atomic(struct hz_magazine *) head = NULL;
   struct hz_magazine packets[3] = {0};
   assert_null(hz_stash_take(&head));
-  for (int i = 0; i < 3; i++) assert_true(hz_stash_push(&head, &packets[i], 10));
+  for (int i = 0; i < 3; i++) assert_true(hz_stash_push(&head, &packets[i], 1, 10));
   struct hz_magazine *list = hz_stash_take(&head);
   for (int i = 3; i-- > 0; list = list->next) assert_ptr_equal(list, &packets[i]);
   assert_null(list);
