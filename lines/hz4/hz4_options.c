@@ -9,7 +9,7 @@ struct hz4_options hz4_options;
 static const struct hz_option options[] = {
     ROW(magazine_blocks, HZ_OPTION_COUNT, "blocks", HZ4_MAGAZINE_BLOCKS, 4, HZ4_MAGAZINE_BLOCKS,
         "Most free blocks of one size class that a thread keeps at hand."),
-    ROW(magazine_bytes, HZ_OPTION_BYTES, "bytes", 256 * HZ_KIB, 4 * HZ_KIB, 64 * HZ_MIB,
+    ROW(magazine_bytes, HZ_OPTION_BYTES, "bytes", 512 * HZ_KIB, 4 * HZ_KIB, 64 * HZ_MIB,
         "Most bytes of one size class that a thread keeps at hand (but never under four blocks)."),
     ROW(refill_blocks, HZ_OPTION_COUNT, "blocks", 32, 1, HZ4_MAGAZINE_BLOCKS,
         "Blocks that an empty magazine takes from the thread's pages at once."),

@@ -76,8 +76,9 @@ static void give_back(struct hz4_heap *heap, struct hz_magazine *m) {
   if (m != NULL) hz4_magazine_give(heap, m);
 }
 
-// The blocks' addresses are in the sender's cache: all lines are asked for at once.
+// The blocks' addresses are in the sender's cache: all lines are asked for at once. m: or NULL.
 static void fetch(const struct hz_magazine *m) {
+  if (m == NULL) return;
   for (uint32_t i = m->count; i > 0; i -= hz_min(i, HZ_CACHE_LINE / sizeof(void *)))
     __builtin_prefetch(&m->slots[i]);
 }
@@ -117,7 +118,7 @@ bool hz4_collect(struct hz4_heap *heap, unsigned class_id) {
   uint64_t packets = 0;
   for (struct hz_magazine *m; *heap->top[class_id] == NULL && (m = take_packet(heap)) != NULL;
        packets++) {
-    if (heap->inbox != NULL) fetch(heap->inbox);
+    fetch(heap->inbox);
     if (suits(m, class_id)) load(heap, class_id, m);
     else sort(heap, m);
   }
