@@ -87,7 +87,8 @@ const char *hz4_check_heap(struct hz4_heap *heap) {
   // Packets that come later lie on top: those from here on down stay as they are under the lock.
   if (broken == NULL)
     broken = check_packets(heap, atomic_load_explicit(&heap->queue, memory_order_acquire));
-  if (broken == NULL && (heap == hz4_heap || !heap->attended)) {
+  if (broken == NULL &&
+      (heap == hz4_heap || !atomic_load_explicit(&heap->attended, memory_order_relaxed))) {
     broken = check_packets(heap, heap->inbox);
     if (broken == NULL) broken = check_loaded(heap);
   }

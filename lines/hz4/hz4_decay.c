@@ -7,6 +7,8 @@
 #include "core/misuse.h"
 #include "core/tick.h"
 
+enum { VISITS = 1024 }; // heaps that one tick looks at
+
 enum { CHECK_ALL_EVERY = 256 }; // debug builds: slow steps between two walks of all heaps
 
 // Counts calls of hz4_reclaim: a thread that sees a new number empties its heap at its next slow
@@ -29,7 +31,9 @@ static void decay(struct hz4_heap *mine, bool period) {
     hz4_adopt_orphans();
   }
   unsigned calls = HZ_TICK_CALLS;
-  for (struct hz4_heap *heap = hz4_heaps_all(); heap != NULL; heap = heap->next) {
+  static hz4_round round;
+  struct hz4_heap *heap, *first = NULL;
+  for (unsigned i = 0; i < VISITS && (heap = hz4_heaps_next(&round, &first)) != NULL; i++) {
     if (period && !hz4_heap_settle(heap)) hz4_queue_settle(heap, false);
     hz4_pages_decay(heap, false, period, &calls);
   }

@@ -39,7 +39,7 @@ static struct hz4_heap *heap_new(void) {
   heap->room = (int64_t)hz4_options.packets_bytes;
   heap->index = atomic_fetch_add_explicit(&heaps.count, 1, memory_order_relaxed);
   heap->lock = &locks[heap->index % HZ4_LOCKS].lock;
-  heap->stripped = true;
+  atomic_init(&heap->stripped, true);
   struct hz4_heap *next = atomic_load_explicit(&heaps.all, memory_order_relaxed);
   do heap->next = next;
   // Release pairs with the acquire in hz4_heaps_all.
@@ -50,6 +50,17 @@ static struct hz4_heap *heap_new(void) {
 
 struct hz4_heap *hz4_heaps_all(void) {
   return atomic_load_explicit(&heaps.all, memory_order_acquire);
+}
+
+struct hz4_heap *hz4_heaps_next(hz4_round *round, struct hz4_heap **first) {
+  const struct hz4_heap *last = atomic_load_explicit(round, memory_order_relaxed);
+  struct hz4_heap *next = last != NULL ? last->next : NULL;
+  if (next == NULL) next = hz4_heaps_all();
+  if (next == *first) return NULL;
+  if (*first == NULL) *first = next;
+  // Several threads on the same round may see a heap twice, or not this time.
+  atomic_store_explicit(round, next, memory_order_relaxed);
+  return next;
 }
 
 bool hz4_heaps_idle(void) {
@@ -88,8 +99,8 @@ struct hz4_heap *hz4_heap_any(void) {
 
 static void attend(struct hz4_heap *heap, bool attended) {
   hz_lock(heap->lock);
-  heap->attended = attended;
-  heap->stripped = false;
+  atomic_store_explicit(&heap->attended, attended, memory_order_relaxed);
+  atomic_store_explicit(&heap->stripped, false, memory_order_relaxed);
   hz_unlock(heap->lock);
 }
 
@@ -177,14 +188,22 @@ void hz4_heap_flush(struct hz4_heap *heap) {
   hz4_give_magazines(list);
 }
 
+// True is certain only under the lock.
+static bool is_idle(const struct hz4_heap *heap) {
+  return !atomic_load_explicit(&heap->attended, memory_order_relaxed);
+}
+
 bool hz4_heap_settle(struct hz4_heap *heap) {
+  if (!is_idle(heap)) return false;
+  if (atomic_load_explicit(&heap->stripped, memory_order_relaxed) &&
+      atomic_load_explicit(&heap->queue, memory_order_relaxed) == NULL)
+    return true;
   struct hz_magazine *list = NULL;
   hz_lock(heap->lock);
-  const bool idle = !heap->attended;
-  const bool waiting = atomic_load_explicit(&heap->queue, memory_order_relaxed) != NULL;
-  if (idle && (!heap->stripped || waiting)) {
+  const bool idle = is_idle(heap);
+  if (idle) {
     list = hz4_heap_strip(heap);
-    heap->stripped = true;
+    atomic_store_explicit(&heap->stripped, true, memory_order_relaxed);
   }
   hz_unlock(heap->lock);
   hz4_give_magazines(list);

@@ -95,8 +95,8 @@ struct hz4_heap {
   struct hz_lock *lock;
   struct hz4_heap *next; // in the list of all
   // Under the lock.
-  bool attended; // a thread has it
-  bool stripped; // idle, and its magazines and queue have been emptied into the pages
+  _Atomic bool attended; // a thread has it
+  _Atomic bool stripped; // idle, and its magazines have been emptied into the pages
   _Atomic uint64_t listed;
   _Atomic uint64_t free_bytes;
   struct hz_run *pages[HZ_CLASS_COUNT];
@@ -155,6 +155,11 @@ bool hz4_heaps_start(void);
 struct hz4_heap *hz4_heap_get(void);
 // The newest of all heaps, linked by `next`; NULL: none yet.
 struct hz4_heap *hz4_heaps_all(void);
+// A round over all heaps, for who looks at some of them at a time: where it stands, NULL at first.
+typedef _Atomic(struct hz4_heap *) hz4_round;
+// The next heap of the round; after the oldest comes the newest. *first: NULL before the first call
+// of a visit, kept between them. NULL: all heaps have been seen in this visit.
+struct hz4_heap *hz4_heaps_next(hz4_round *round, struct hz4_heap **first);
 // A heap for the pages of threads that have none. NULL: no memory.
 struct hz4_heap *hz4_heap_any(void);
 // Whether there seems to be a heap that no thread attends.
@@ -165,7 +170,7 @@ bool hz4_heaps_idle(void);
 struct hz_magazine *hz4_heap_strip(struct hz4_heap *heap);
 // Brings all that the calling thread's heap holds down to pages and queues.
 void hz4_heap_flush(struct hz4_heap *heap);
-// An idle heap's blocks go to their pages. False: a thread attends it.
+// An idle heap's blocks go to their pages. False: a thread attends it. Cheap if nothing is to do.
 bool hz4_heap_settle(struct hz4_heap *heap);
 // Heaps of threads that a fork left behind become idle. True: there was one.
 bool hz4_adopt_orphans(void);

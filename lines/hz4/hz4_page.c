@@ -173,7 +173,7 @@ bool hz4_pages_move(struct hz4_heap *from, struct hz4_heap *to, unsigned class_i
   if (from == to || (listed >> class_id & 1) == 0) return false;
   unsigned moved = 0;
   lock_both(from, to);
-  const bool may = any || !from->attended;
+  const bool may = any || !atomic_load_explicit(&from->attended, memory_order_relaxed);
   for (struct hz_run *run; may && moved < MOVED_AT_ONCE && (run = from->pages[class_id]) != NULL;
        moved++) {
     const int64_t bytes = (int64_t)(run->free * hz_class_bytes(class_id));

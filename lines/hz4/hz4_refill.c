@@ -6,29 +6,39 @@
 #include "core/counter.h"
 #include "core/misuse.h"
 
+enum { VISITS = 32 }; // heaps that one refill looks at
+
 // ---- Up -----------------------------------------------------------------------------------------
 
-// Pages of heaps that no thread attends, before a new one is cut. `any`: of attended ones too, whose
-// threads would then find their own blocks foreign: only when there is no other memory.
-static bool take_over(struct hz4_heap *heap, unsigned class_id, bool any) {
-  if (!any && !hz4_heaps_idle()) return false;
-  for (struct hz4_heap *other = hz4_heaps_all(); other != NULL; other = other->next) {
-    if (!any && !hz4_heap_settle(other)) continue;
-    if (hz4_pages_move(other, heap, class_id, any)) return true;
-  }
+// Pages of heaps that no thread attends, before a new one is cut. With very many heaps some are
+// looked at, others the next time.
+static bool take_over(struct hz4_heap *heap, unsigned class_id) {
+  static hz4_round round;
+  if (!hz4_heaps_idle()) return false;
+  struct hz4_heap *other, *first = NULL;
+  for (unsigned i = 0; i < VISITS && (other = hz4_heaps_next(&round, &first)) != NULL; i++)
+    if (hz4_heap_settle(other) && hz4_pages_move(other, heap, class_id, false)) return true;
+  return false;
+}
+
+// Pages of any heap. The thread of an attended one then finds its own blocks foreign: only when
+// there is no other memory.
+static bool take_away(struct hz4_heap *heap, unsigned class_id) {
+  for (struct hz4_heap *other = hz4_heaps_all(); other != NULL; other = other->next)
+    if (hz4_pages_move(other, heap, class_id, true)) return true;
   return false;
 }
 
 // Up to `want` blocks into out, from anywhere below the magazines; 0: no memory.
 static uint32_t take_blocks(struct hz4_heap *heap, unsigned class_id, void **out, uint32_t want) {
   uint32_t got = hz4_pages_take(heap, class_id, out, want);
-  if (got == 0 && (hz4_adopt_orphans() | take_over(heap, class_id, false)))
+  if (got == 0 && (hz4_adopt_orphans() | take_over(heap, class_id)))
     got = hz4_pages_take(heap, class_id, out, want);
   if (got == 0) got = hz4_pages_carve(heap, class_id, out, want);
   // The kernel gives nothing more: everything that lies in caches comes down, then once again.
   if (hz_unlikely(got == 0)) {
     hz4_last_resort();
-    take_over(heap, class_id, true);
+    take_away(heap, class_id);
     got = hz4_pages_take(heap, class_id, out, want);
     if (got == 0) got = hz4_pages_carve(heap, class_id, out, want);
   }
@@ -68,13 +78,17 @@ HZ_SLOW void hz4_overflow(struct hz4_heap *heap, unsigned class_id, void *p) {
     }
     hz4_magazine_load(heap, class_id, m);
   } else {
-    // The older half has waited longest, and is the coldest.
+    // The older half has waited longest, and is the coldest. The magazine is not loaded meanwhile:
+    // a fork must not find a block in it twice.
     const uint32_t all = (uint32_t)(heap->top[class_id] - m->slots), older = (all + 1) / 2;
-    void *blocks[HZ4_MAGAZINE_BLOCKS];
-    memcpy(blocks, m->slots + 1, older * sizeof *blocks);
-    memmove(m->slots + 1, m->slots + 1 + older, (all - older) * sizeof *blocks);
-    heap->top[class_id] = m->slots + (all - older);
-    hz4_pages_give(blocks, older, "found when a thread's cache was emptied");
+    heap->loaded[class_id] = NULL;
+    heap->top[class_id] = HZ_NO_TOP;
+    atomic_signal_fence(memory_order_release);
+    hz4_pages_give(m->slots + 1, older, "found when a thread's cache was emptied");
+    m->count = all - older;
+    memmove(m->slots + 1, m->slots + 1 + older, m->count * sizeof *m->slots);
+    atomic_signal_fence(memory_order_release);
+    hz4_magazine_load(heap, class_id, m);
   }
   hz_magazine_push(&heap->top[class_id], p);
 }

@@ -58,6 +58,7 @@ HZ_SLOW void hz4_release_remote(struct hz4_heap *heap, struct hz4_heap *owner, v
   packet->blocks->slots[1] = p;
   packet->class_id = (uint8_t)hz4_class(hz4_page_at(p));
   packet->mixed = 0;
+  atomic_signal_fence(memory_order_release); // a fork must not find a count without its block
   packet->count = 1;
 }
 
