@@ -4,9 +4,9 @@
 #
 #   bench/traits.sh
 #
-# Prints a line per profile: name, what was counted, its figure, hz3's figure, the factor that must
-# be reached at least, ok or over. Exit 1: a trait does not show. Counts, not times: a noisy machine
-# changes them little; memory has a wide margin.
+# Prints a line per profile: name, what was counted, its figure, the figure of the profile that it is
+# compared with, the factor that must be reached at least, ok or over. Exit 1: a trait does not show.
+# Counts, not times: a noisy machine changes them little; memory has a wide margin.
 set -euo pipefail
 source "$(dirname "$0")/common.sh"
 use_programs
@@ -37,19 +37,22 @@ print(eval(sys.argv[2], {}, names))' "$report" "$expression" "$heap"
 }
 
 verdict=0
-# trait PROFILE TEXT EXPRESSION FACTOR ARGUMENT...: hz3's figure is FACTOR times as large, or more.
+# trait PROFILE OTHER TEXT EXPRESSION FACTOR ARGUMENT...: the figure of the profile OTHER is FACTOR
+# times as large, or more.
 trait() {
-  local profile=$1 text=$2 expression=$3 factor=$4 ours base word=ok
-  shift 4
+  local profile=$1 other=$2 text=$3 expression=$4 factor=$5 ours base word=ok
+  shift 5
   ours=$(count "$profile" "$expression" "$@")
-  base=$(count hz3 "$expression" "$@")
+  base=$(count "$other" "$expression" "$@")
   awk -v a="$ours" -v b="$base" -v f="$factor" 'BEGIN { exit !(b >= a * f) }' || word=over verdict=1
-  printf '%-11s %-38s %9d  hz3 %9d  at least %s times less  %s\n' \
-    "$profile" "$text" "$ours" "$base" "$factor" "$word"
+  printf '%-11s %-38s %9d  %s %9d  at least %s times less  %s\n' \
+    "$profile" "$text" "$ours" "$other" "$base" "$factor" "$word"
 }
 
-trait hz3-fast 'slow paths, local work' 'refills + overflows' 2 threads=1 steps=8000000 ws=4000 min=16 max=4096 remote=0 ring=4096
-trait hz3-r50 'packets, half of the frees remote' 'remote_batches' 1.5 threads=4 steps=500000 ws=400 min=16 max=1024 remote=50 ring=4096
-trait hz3-r90 'packets, most frees remote' 'remote_batches' 2.5 threads=4 steps=500000 ws=400 min=16 max=1024 remote=90 ring=4096
-trait hz3-lowmem 'KiB resident, 16 threads' 'peak_kib' 1.5 threads=16 steps=1000000 ws=400 min=16 max=2048 remote=90 ring=65536
+trait hz3-fast hz3 'slow paths, local work' 'refills + overflows' 2 threads=1 steps=8000000 ws=4000 min=16 max=4096 remote=0 ring=4096
+trait hz3-r50 hz3 'packets, half of the frees remote' 'remote_batches' 1.5 threads=4 steps=500000 ws=400 min=16 max=1024 remote=50 ring=4096
+trait hz3-r90 hz3 'packets, most frees remote' 'remote_batches' 2.5 threads=4 steps=500000 ws=400 min=16 max=1024 remote=90 ring=4096
+trait hz3-lowmem hz3 'KiB resident, 16 threads' 'peak_kib' 1.5 threads=16 steps=1000000 ws=400 min=16 max=2048 remote=90 ring=65536
+trait hz4 hz3 'packets, most frees remote' 'remote_batches' 5 threads=4 steps=500000 ws=400 min=16 max=1024 remote=90 ring=4096
+trait hz4-rss hz4 'KiB resident, 16 threads, touched' 'peak_kib' 1.4 threads=16 steps=200000 ws=100 min=16 max=2048 remote=90 ring=64 touch=2048
 exit $verdict

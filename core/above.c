@@ -15,7 +15,7 @@ static bool run_call_counts(struct hz_run_cache *cache) {
 }
 
 static bool is_large(size_t align, size_t bytes) {
-  return bytes > hz_arena_run_limit() || align > hz_arena_run_limit();
+  return !hz_arena_run_fits(bytes, align);
 }
 
 static void *take(struct hz_run_cache *cache, size_t align, size_t bytes, bool *zero) {

@@ -306,8 +306,7 @@ static struct hz_run *take_locked(unsigned slabs, unsigned align_slabs) {
 }
 
 struct hz_run *hz_arena_take(unsigned slabs, size_t align) {
-  HZ_ASSERT(slabs >= 1 && (size_t)slabs << HZ_SLAB_SHIFT <= hz_arena_run_limit());
-  HZ_ASSERT(align <= hz_arena_run_limit());
+  HZ_ASSERT(slabs >= 1 && hz_arena_run_fits((size_t)slabs << HZ_SLAB_SHIFT, align));
   const unsigned align_slabs = align <= HZ_SLAB_BYTES ? 1 : (unsigned)(align >> HZ_SLAB_SHIFT);
   hz_lock(&arena.lock);
   struct hz_run *run = take_locked(slabs, align_slabs);
@@ -656,8 +655,10 @@ void hz_arena_keep_heads(void) {
   arena.whole = ~UINT64_C(1);
 }
 
-size_t hz_arena_run_limit(void) {
-  return (size_t)__builtin_popcountll(arena.whole) << HZ_SLAB_SHIFT;
+bool hz_arena_run_fits(size_t bytes, size_t align) {
+  if (bytes > HZ_SEGMENT_BYTES || align > HZ_SEGMENT_BYTES) return false;
+  const size_t first = (size_t)__builtin_ctzll(arena.whole) << HZ_SLAB_SHIFT;
+  return hz_align_up(first, hz_max(align, 1)) + hz_max(bytes, 1) <= HZ_SEGMENT_BYTES;
 }
 
 // A limit below what is reserved shows in this: not even a page can be mapped.

@@ -70,8 +70,10 @@ bool hz_arena_start(size_t reserve_bytes);
 // opens, and lost when all other slabs have been free long enough. Before the first run is taken.
 void hz_arena_keep_heads(void);
 
-// Bytes of the longest run; a run cannot be aligned to more either. 4 MiB, or a slab less.
-size_t hz_arena_run_limit(void);
+// Whether an empty segment has room for a run of so many bytes with a base that is a multiple of
+// align (a power of two). Without heads: both up to 4 MiB. With heads, less by what lies before the
+// first such base.
+bool hz_arena_run_fits(size_t bytes, size_t align);
 
 void *hz_arena_base(void);
 size_t hz_arena_bytes(void);
@@ -86,8 +88,7 @@ HZ_FAST size_t hz_slab_of(const void *p) {
   return ((uintptr_t)p - hz_arena.base) >> HZ_SLAB_SHIFT;
 }
 
-// A run of `slabs` whose base is a multiple of align (a power of two, from 64 KiB), both within
-// hz_arena_run_limit.
+// A run of `slabs` whose base is a multiple of align (a power of two), as hz_arena_run_fits allows.
 // state is HZ_RUN_NONE, to be set by the taker. NULL: no memory. Any thread.
 struct hz_run *hz_arena_take(unsigned slabs, size_t align);
 

@@ -18,7 +18,7 @@ struct hz_run_cache {
 extern size_t hz_run_cache_bytes;
 
 // cache: NULL for threads that have none, here and in hz_run_block_give.
-// A block of `bytes` aligned to `align`, both within hz_arena_run_limit. *zero: all its bytes are zero.
+// A block of `bytes` aligned to `align`, as hz_arena_run_fits allows. *zero: all its bytes are zero.
 void *hz_run_block_take(struct hz_run_cache *cache, size_t bytes, size_t align, bool *zero);
 
 // Takes back a block that lies in `run`; a bad `p` goes to hz_misuse.

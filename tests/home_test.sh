@@ -38,7 +38,8 @@ check_threads() {
   local profile=$1
   ends_well "$profile" "1,000 threads with 64 KiB stacks" "$programs/home_threads" small_stacks
   ends_well "$profile" "1,000 threads with the least stacks" "$programs/home_threads" least_stacks
-  ends_well "$profile" "10,000 short threads in turn" "$programs/home_threads" churn
+  ends_well "$profile" "10,000 short threads in turn" "$programs/home_threads" in_turn
+  ends_well "$profile" "10,000 short threads, eight at a time" "$programs/home_threads" in_crews
   ends_well "$profile" "destructors that allocate in all rounds" \
     "$programs/home_threads" destructors
   ends_well "$profile" "thread_local destructors of C++" "$programs/home_thread_local"

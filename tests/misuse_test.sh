@@ -4,55 +4,57 @@
 # ignore nothing is said.
 . "$(dirname "$0")/support/harness.sh"
 
-# A row: the program, its arguments, then one cell per line of allocators, per profile that differs
-# from its line, and per line with its option `verify` (hz3+verify).
+# A row: the program (misuse_...), its arguments, then one cell per line of allocators, per profile
+# that differs from its line, and per line with its option `verify` (hz3+verify).
 #   KIND        found in the very call
 #   KIND-late   found at the latest when the thread ends or malloc_trim runs
 #   foreign     also where the block's memory was given back to the kernel since: nothing is known
 #   legal       no misuse: nothing may be said
 #   =           as the profile's line
+#   -           not tried: the line may well have a block there
 expectations() {
   cat <<'TABLE'
-program          arguments             hz3            hz3-lowmem  hz3+verify
-misuse_foreign   stack                 foreign        =           =
-misuse_foreign   static                foreign        =           =
-misuse_foreign   mapped                foreign        =           =
-misuse_foreign   libc                  foreign        =           =
-misuse_foreign   neighbour             foreign        =           =
-misuse_double    now,small             double-late    =           double
-misuse_double    later,small           double-late    =           double
-misuse_double    many,small            double-late    =           double
-misuse_double    threads,small         double-late    =           double
-misuse_double    exit,small            double-late    =           double
-misuse_double    now,page              double-late    =           double
-misuse_double    many,page             double-late    =           double
-misuse_double    exit,page             double-late    =           double
-misuse_double    now,run               double         foreign     =
-misuse_double    later,run             double         foreign     =
-misuse_double    many,run              double         foreign     =
-misuse_double    threads,run           foreign        =           =
-misuse_double    exit,run              double         foreign     =
-misuse_double    now,large             double         foreign     =
-misuse_double    later,large           double         foreign     =
-misuse_double    threads,large         double         foreign     =
-misuse_interior  owner,small,16        interior-late  =           interior
-misuse_interior  owner,small,8         interior-late  =           interior
-misuse_interior  owner,page,1024       interior-late  =           interior
-misuse_interior  thread,small,16       interior-late  =           interior
-misuse_interior  thread,small,1        interior-late  =           interior
-misuse_interior  thread,page,1024      interior-late  =           interior
-misuse_interior  owner,run,16          interior       =           =
-misuse_interior  owner,run,65536       interior       =           =
-misuse_interior  thread,run,4096       interior       =           =
-misuse_interior  owner,large,4096      interior       =           =
-misuse_interior  owner,large,5000000   interior       =           =
-misuse_query     realloc,stack         foreign        =           =
-misuse_query     realloc,interior      interior       =           =
-misuse_query     realloc,freed         double         foreign     =
-misuse_query     usable,stack          foreign        =           =
-misuse_query     usable,interior       interior       =           =
-misuse_query     usable,freed          double         foreign     =
-misuse_none      -                     legal          =           =
+program  arguments           hz3           hz3-lowmem hz3+verify hz4           hz4-rss hz4+verify
+foreign  stack               foreign       =          =          foreign       =       =
+foreign  static              foreign       =          =          foreign       =       =
+foreign  mapped              foreign       =          =          foreign       =       =
+foreign  libc                foreign       =          =          foreign       =       =
+foreign  neighbour           foreign       =          =          foreign       =       =
+foreign  head                -             =          =          foreign       =       =
+double   now,small           double-late   =          double     double-late   =       double
+double   later,small         double-late   =          double     double-late   =       double
+double   many,small          double-late   =          double     double-late   =       double
+double   threads,small       double-late   =          double     double-late   =       double
+double   exit,small          double-late   =          double     double-late   =       double
+double   now,page            double-late   =          double     double-late   =       double
+double   many,page           double-late   =          double     double-late   =       double
+double   exit,page           double-late   =          double     double-late   =       double
+double   now,run             double        foreign    =          double        foreign =
+double   later,run           double        foreign    =          double        foreign =
+double   many,run            double        foreign    =          double        foreign =
+double   threads,run         foreign       =          =          double        foreign =
+double   exit,run            double        foreign    =          double        foreign =
+double   now,large           double        foreign    =          double        foreign =
+double   later,large         double        foreign    =          double        foreign =
+double   threads,large       double        foreign    =          double        foreign =
+interior owner,small,16      interior-late =          interior   interior-late =       interior
+interior owner,small,8       interior-late =          interior   interior-late =       interior
+interior owner,page,1024     interior-late =          interior   interior-late =       interior
+interior thread,small,16     interior-late =          interior   interior-late =       interior
+interior thread,small,1      interior-late =          interior   interior-late =       interior
+interior thread,page,1024    interior-late =          interior   interior-late =       interior
+interior owner,run,16        interior      =          =          interior      =       =
+interior owner,run,65536     interior      =          =          interior      =       =
+interior thread,run,4096     interior      =          =          interior      =       =
+interior owner,large,4096    interior      =          =          interior      =       =
+interior owner,large,5000000 interior      =          =          interior      =       =
+query    realloc,stack       foreign       =          =          foreign       =       =
+query    realloc,interior    interior      =          =          interior      =       =
+query    realloc,freed       double        foreign    =          double        foreign =
+query    usable,stack        foreign       =          =          foreign       =       =
+query    usable,interior     interior      =          =          interior      =       =
+query    usable,freed        double        foreign    =          double        foreign =
+none     -                   legal         =          =          legal         =       =
 TABLE
 }
 
@@ -97,8 +99,9 @@ settings_of() {
 }
 
 check_row() {
-  local column=$1 program=$2 arguments=${3//,/ } cell=$4
+  local column=$1 program=misuse_$2 arguments=${3//,/ } cell=$4
   local profile=${column%+verify} setting kind=${cell%-late} late=
+  [ "$cell" != - ] || return
   [ "$arguments" != - ] || arguments=
   [ "$kind" = "$cell" ] || late=late
   setting=$(settings_of "$column")

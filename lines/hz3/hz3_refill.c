@@ -126,6 +126,7 @@ static uint32_t take_over(uint64_t shards, unsigned shard, unsigned class_id, vo
   // One of its blocks is in our hands, so the run cannot vanish under us.
   hz_central_move(run, shard);
   hz3_tags_write(run, hz3_tag(shard, class_id));
+  hz_count(HZ_COUNT_taken_over, 1);
   return got;
 }
 

@@ -184,7 +184,7 @@ bool hz4_pages_move(struct hz4_heap *from, struct hz4_heap *to, unsigned class_i
     add_free(to, bytes);
   }
   unlock_both(from, to);
-  hz_count(HZ_COUNT_stolen, moved);
+  hz_count(HZ_COUNT_taken_over, moved);
   return moved != 0;
 }
 

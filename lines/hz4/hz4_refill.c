@@ -32,8 +32,8 @@ static bool take_away(struct hz4_heap *heap, unsigned class_id) {
 // Up to `want` blocks into out, from anywhere below the magazines; 0: no memory.
 static uint32_t take_blocks(struct hz4_heap *heap, unsigned class_id, void **out, uint32_t want) {
   uint32_t got = hz4_pages_take(heap, class_id, out, want);
-  if (got == 0 && (hz4_adopt_orphans() | take_over(heap, class_id)))
-    got = hz4_pages_take(heap, class_id, out, want);
+  if (got == 0) hz4_adopt_orphans();
+  if (got == 0 && take_over(heap, class_id)) got = hz4_pages_take(heap, class_id, out, want);
   if (got == 0) got = hz4_pages_carve(heap, class_id, out, want);
   // The kernel gives nothing more: everything that lies in caches comes down, then once again.
   if (hz_unlikely(got == 0)) {

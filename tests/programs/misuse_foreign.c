@@ -1,8 +1,9 @@
 // Frees what malloc never gave. Arguments: place, how often the one call runs (1).
 //
 // place: stack, static, mapped (mmap), libc (glibc's own allocator), neighbour (16 MiB beyond a
-// block of ours: inside the heap's address range, no block there), or sites (two calls on the
-// stack, each run three times).
+// block of ours: inside the heap's address range, no block there), head (the start of the 4 MiB
+// that hold a block, where a line may have its own records), or sites (two calls on the stack, each
+// run three times).
 #define _GNU_SOURCE 1
 #include <sys/mman.h>
 
@@ -18,12 +19,17 @@ static void *mapped(void) {
   return p;
 }
 
+static char *head_of(char *block) {
+  return block - ((uintptr_t)block & (((uintptr_t)4 << 20) - 1));
+}
+
 static void *place_named(const char *name, char *on_stack) {
   if (strcmp(name, "stack") == 0) return on_stack;
   if (strcmp(name, "static") == 0) return in_data;
   if (strcmp(name, "mapped") == 0) return mapped();
   if (strcmp(name, "libc") == 0) return __libc_malloc(100);
   if (strcmp(name, "neighbour") == 0) return misuse_block("small") + ((size_t)16 << 20);
+  if (strcmp(name, "head") == 0) return head_of(misuse_block("small"));
   FAIL("place '%s' is unknown", name);
 }
 

@@ -31,22 +31,24 @@ export XDG_CONFIG_HOME=$work/no-config
 passed=0
 failed=0
 
-# The names of all profiles, or those of HAKOZUNA_TEST_PROFILES.
+# The names of all profiles, or those of HAKOZUNA_TEST_PROFILES, one a line.
 profiles() {
   if [ -n "$chosen_profiles" ]; then
-    echo "$chosen_profiles"
+    tr -s ' ' '\n' <<< "$chosen_profiles"
   elif [ -x "$command_line" ] && "$command_line" profiles > "$work/profiles" 2> /dev/null; then
     awk '$1 ~ /^hz[0-9]/ { print $1 }' "$work/profiles"
   else
-    echo "hz3 hz3-fast hz3-r50 hz3-r90 hz3-lowmem"
+    printf '%s\n' hz3 hz3-fast hz3-r50 hz3-r90 hz3-lowmem hz4 hz4-rss
   fi
 }
 
 # The first profile of every line, and those that keep least memory: what costs seconds per profile
 # runs where the parameters differ most.
 extreme_profiles() {
-  default_profiles
-  profiles | grep -e '-lowmem$'
+  {
+    default_profiles
+    profiles | grep -E -e '-(lowmem|rss)$'
+  } | awk '!seen[$0]++'
 }
 
 # The first profile of every line.

@@ -1,0 +1,242 @@
+// One line of the allocator on the machine of tests/support/fake_os.h: started with its defaults or
+// a profile, used through struct hz_line, and asked at the end whether anything was lost.
+//
+// Which line: the includer has defined `line`, a constant pointer to its struct hz_line.
+#ifndef TESTS_SUPPORT_LINE_MACHINE_H
+#define TESTS_SUPPORT_LINE_MACHINE_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/core.h"
+#include "core/counter.h"
+#include "core/misuse.h"
+#include "core/thread.h"
+#include "lines/line.h"
+#include "tests/support/check.h"
+#include "tests/support/fake_os.h"
+#include "tests/support/pattern.h"
+#include "tests/support/random.h"
+
+// ---- Start --------------------------------------------------------------------------------------
+
+static struct hz_core_options core_options = {
+    .reserve_bytes = HZ_GIB,
+    .purge_idle_ms = 500,
+    .run_cache_bytes = 4 * HZ_MIB,
+    .large_cache_bytes = 64 * HZ_MIB,
+};
+
+static inline void option_set(const char *section, const char *key, uint64_t value) {
+  if (strcmp(section, "purge") == 0) core_options.purge_idle_ms = value;
+  else if (strcmp(key, "run_bytes") == 0) core_options.run_cache_bytes = value;
+  else if (strcmp(key, "large_bytes") == 0) core_options.large_cache_bytes = value;
+  for (size_t i = 0; i < line->info->option_count; i++) {
+    const struct hz_option *row = &line->info->options[i];
+    if (strcmp(row->section, section) == 0 && strcmp(row->key, key) == 0) *row->dest = value;
+  }
+}
+
+static inline void options_default(void) {
+  for (size_t i = 0; i < line->info->option_count; i++)
+    *line->info->options[i].dest = line->info->options[i].value;
+}
+
+static inline void options_profile(const struct hz_profile *profile) {
+  options_default();
+  for (const struct hz_setting *s = profile->settings; s->section != NULL; s++)
+    option_set(s->section, s->key, s->value);
+}
+
+// With the options as they are.
+static inline void line_start_as_set(void) {
+  fake_os_install();
+  hz_misuse_action = HZ_MISUSE_IGNORE;
+  CHECK(hz_core_start(&core_options), "core does not start");
+  CHECK(line->start(), "the line does not start");
+}
+
+static inline void line_start(void) {
+  options_default();
+  line_start_as_set();
+}
+
+// ---- Use ----------------------------------------------------------------------------------------
+
+static inline void *take(size_t bytes) {
+  return line->table.alloc(bytes);
+}
+static inline void give(void *p) {
+  line->table.release(p);
+}
+static inline uint64_t count(enum hz_counter counter) {
+  return hz_counter_read(counter);
+}
+static inline struct hz_gauges gauges(void) {
+  struct hz_gauges now;
+  line->gauges(&now);
+  return now;
+}
+
+// In any thread.
+static inline void check_sound(void) {
+  const char *broken = line->check();
+  CHECK(broken == NULL, "%s", broken);
+}
+
+// Everything has been freed: nothing may be left but what the tables cost.
+static inline void check_nothing_lost_but(uint64_t committed) {
+  line->trim(0);
+  check_sound();
+  const struct hz_gauges now = gauges();
+  CHECK(now.live_bytes == 0, "%llu bytes are lost", (unsigned long long)now.live_bytes);
+  CHECK(now.free_bytes == 0, "%llu free bytes stay behind", (unsigned long long)now.free_bytes);
+  CHECK(now.large_blocks == 0, "%llu large blocks are lost", (unsigned long long)now.large_blocks);
+  CHECK(now.committed_bytes <= committed, "%llu bytes stay committed",
+        (unsigned long long)now.committed_bytes);
+}
+
+static inline void check_nothing_lost(void) {
+  check_nothing_lost_but(0);
+}
+
+// ---- Threads and processes ----------------------------------------------------------------------
+
+static inline pthread_t thread_start(void *(*run)(void *), void *argument) {
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, run, argument) == 0, "no thread");
+  return thread;
+}
+
+static inline void in_thread(void *(*run)(void *), void *argument) {
+  pthread_join(thread_start(run, argument), NULL);
+}
+
+// Threads of a case wait for each other by number: no one sleeps.
+static atomic_uint turn;
+
+static inline void wait_turn(unsigned which) {
+  while (atomic_load(&turn) < which) sched_yield();
+}
+
+static inline pid_t fork_with_handlers(void) {
+  hz_fork_prepare();
+  const pid_t child = fork();
+  CHECK(child >= 0, "cannot fork");
+  if (child == 0) hz_fork_child();
+  else hz_fork_parent();
+  return child;
+}
+
+static inline void check_child(pid_t child) {
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child, "no child");
+  CHECK(status == 0, "the child failed with status %d", status);
+}
+
+// Cases that need a process per profile or per round.
+static inline void in_child(void (*run)(uint64_t), uint64_t argument) {
+  fflush(NULL);
+  const pid_t child = fork();
+  CHECK(child >= 0, "cannot fork");
+  if (child == 0) {
+    run(argument);
+    exit(0);
+  }
+  check_child(child);
+}
+
+// ---- Random work --------------------------------------------------------------------------------
+
+struct block {
+  char *p;
+  size_t bytes;
+  unsigned tag;
+};
+
+// Mostly small, some of every kind.
+static inline size_t random_size(struct random_state *random) {
+  const size_t kind = random_between(random, 0, 63);
+  return random_between(random, 0,
+                        kind == 0   ? 6 * HZ_MIB
+                        : kind < 5  ? 128 * HZ_KIB
+                        : kind < 16 ? 16 * HZ_KIB
+                                    : HZ_KIB);
+}
+
+static inline void block_fill(struct block *block, size_t bytes, unsigned tag) {
+  block->bytes = bytes;
+  block->tag = tag;
+  pattern_fill(block->p, bytes, tag);
+}
+
+static inline void block_verify(const struct block *block, size_t kept) {
+  const size_t intact = pattern_intact(block->p, block->bytes, kept, block->tag);
+  CHECK(intact == kept, "block %p of %zu bytes: byte %zu was overwritten", (void *)block->p,
+        block->bytes, intact);
+}
+
+static inline void block_give(struct block *block) {
+  block_verify(block, block->bytes);
+  give(block->p);
+  block->p = NULL;
+}
+
+static inline void check_zero(const char *p, size_t bytes) {
+  for (size_t i = 0; i < bytes; i += i < 4096 ? 1 : 509)
+    CHECK(p[i] == 0, "byte %zu of %zu is not zero", i, bytes);
+}
+
+static inline bool block_take(struct block *block, struct random_state *random) {
+  const size_t bytes = random_size(random);
+  const unsigned how = (unsigned)random_between(random, 0, 7);
+  const bool aligned = how == 0 || how == 2;
+  const size_t align = aligned ? (size_t)16 << random_between(random, 0, how == 0 ? 12 : 8) : 16;
+  errno = 0;
+  block->p = how == 1  ? line->table.alloc_zeroed(bytes)
+             : aligned ? line->table.alloc_aligned(align, bytes)
+                       : take(bytes);
+  CHECK(block->p != NULL || errno == ENOMEM, "NULL without ENOMEM");
+  if (block->p == NULL) return false;
+  CHECK((uintptr_t)block->p % align == 0, "%p is not aligned", (void *)block->p);
+  if (how == 1) check_zero(block->p, bytes);
+  CHECK(line->table.usable_size(block->p) >= bytes, "too small");
+  block_fill(block, bytes, (unsigned)random_next(random));
+  return true;
+}
+
+static inline void block_resize(struct block *block, struct random_state *random) {
+  const size_t bytes = random_size(random) + 1;
+  char *p = line->table.resize(block->p, bytes);
+  if (p == NULL) return; // the block is as it was
+  block->p = p;
+  block_verify(block, hz_min(bytes, block->bytes));
+  CHECK(line->table.usable_size(p) >= bytes, "too small after resize");
+  block_fill(block, bytes, block->tag + 1);
+}
+
+// One step on one of `places`. False: memory was refused.
+static inline bool random_step(struct block *blocks, size_t places, struct random_state *random) {
+  struct block *block = &blocks[random_between(random, 0, places - 1)];
+  if (block->p == NULL) return block_take(block, random);
+  if (random_next(random) % 8 == 0) block_resize(block, random);
+  else block_give(block);
+  return true;
+}
+
+static inline void blocks_give(struct block *blocks, size_t places) {
+  for (size_t i = 0; i < places; i++)
+    if (blocks[i].p != NULL) block_give(&blocks[i]);
+}
+
+static inline uint64_t seed_told(void) {
+  const uint64_t seed = random_seed(NULL);
+  say("seed %llu\n", (unsigned long long)seed);
+  return seed;
+}
+
+#endif
