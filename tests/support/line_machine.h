@@ -1,7 +1,8 @@
 // One line of the allocator on the machine of tests/support/fake_os.h: started with its defaults or
 // a profile, used through struct hz_line, and asked at the end whether anything was lost.
 //
-// Which line: the includer has defined `line`, a constant pointer to its struct hz_line.
+// Which line: the includer has defined `line`, a pointer to its struct hz_line: a constant, or a
+// variable that is set before anything here is called.
 #ifndef TESTS_SUPPORT_LINE_MACHINE_H
 #define TESTS_SUPPORT_LINE_MACHINE_H
 
@@ -82,6 +83,12 @@ static inline struct hz_gauges gauges(void) {
   return now;
 }
 
+// A slow path of this thread after so much time; nothing of a class is touched.
+static inline void pass_ms(uint64_t ms) {
+  fake_os_clock_add(ms);
+  give(take(9 * HZ_MIB));
+}
+
 // In any thread.
 static inline void check_sound(void) {
   const char *broken = line->check();
@@ -150,6 +157,32 @@ static inline void in_child(void (*run)(uint64_t), uint64_t argument) {
   check_child(child);
 }
 
+// ---- Blocks of one size, in places that all threads see -----------------------------------------
+
+enum { BYTES = 1000 };
+static void *blocks[5000];
+
+static inline void take_blocks(unsigned n) {
+  for (unsigned i = 0; i < n; i++) CHECK((blocks[i] = take(BYTES)) != NULL, "no memory");
+}
+static inline void give_blocks(unsigned from, unsigned to) {
+  for (unsigned i = from; i < to; i++) give(blocks[i]);
+}
+
+static inline void *take_many(void *n) {
+  take_blocks(*(unsigned *)n);
+  return NULL;
+}
+
+// Frees blocks[from..to) in a thread of its own. range: from, to.
+static inline void *give_range(void *range) {
+  give_blocks(((unsigned *)range)[0], ((unsigned *)range)[1]);
+  return NULL;
+}
+static inline void give_in_thread(unsigned from, unsigned to) {
+  in_thread(give_range, (unsigned[]){from, to});
+}
+
 // ---- Random work --------------------------------------------------------------------------------
 
 struct block {
@@ -195,7 +228,7 @@ static inline bool block_take(struct block *block, struct random_state *random) 
   const size_t bytes = random_size(random);
   const unsigned how = (unsigned)random_between(random, 0, 7);
   const bool aligned = how == 0 || how == 2;
-  const size_t align = aligned ? (size_t)16 << random_between(random, 0, how == 0 ? 12 : 8) : 16;
+  const size_t align = aligned ? (size_t)16 << random_between(random, 0, how == 0 ? 16 : 8) : 16;
   errno = 0;
   block->p = how == 1  ? line->table.alloc_zeroed(bytes)
              : aligned ? line->table.alloc_aligned(align, bytes)
@@ -220,23 +253,67 @@ static inline void block_resize(struct block *block, struct random_state *random
 }
 
 // One step on one of `places`. False: memory was refused.
-static inline bool random_step(struct block *blocks, size_t places, struct random_state *random) {
-  struct block *block = &blocks[random_between(random, 0, places - 1)];
+static inline bool random_step(struct block *mine, size_t places, struct random_state *random) {
+  struct block *block = &mine[random_between(random, 0, places - 1)];
   if (block->p == NULL) return block_take(block, random);
   if (random_next(random) % 8 == 0) block_resize(block, random);
   else block_give(block);
   return true;
 }
 
-static inline void blocks_give(struct block *blocks, size_t places) {
+static inline void blocks_give(struct block *mine, size_t places) {
   for (size_t i = 0; i < places; i++)
-    if (blocks[i].p != NULL) block_give(&blocks[i]);
+    if (mine[i].p != NULL) block_give(&mine[i]);
 }
 
 static inline uint64_t seed_told(void) {
   const uint64_t seed = random_seed(NULL);
   say("seed %llu\n", (unsigned long long)seed);
   return seed;
+}
+
+// ---- Threads that allocate after the line's exit callback ---------------------------------------
+
+// The C library makes four rounds of destructors. A sanitizer ends its own part of a thread in the
+// last of them. `rounds`: how many the destructor below takes part in.
+struct late_work {
+  pthread_key_t key;
+  unsigned rounds;
+  _Atomic unsigned done; // rounds of all threads
+};
+static struct late_work late;
+
+// Destructors that run after ours find a thread that has no heap any more.
+static inline void allocate_late(void *p) {
+  static __thread unsigned round;
+  struct block *block = p;
+  block_give(block);
+  struct random_state random = random_start(7);
+  struct block mine[60] = {0};
+  for (int i = 0; i < 600; i++) random_step(mine, hz_count_of(mine), &random);
+  blocks_give(mine, hz_count_of(mine));
+  atomic_fetch_add(&late.done, 1);
+  if (++round == late.rounds) return;
+  CHECK((block->p = take(BYTES)) != NULL, "no memory");
+  block_fill(block, BYTES, 5);
+  pthread_setspecific(late.key, block);
+}
+
+static inline void *leave_a_block(void *unused) {
+  (void)unused;
+  static __thread struct block block;
+  block.p = take(BYTES);
+  block_fill(&block, BYTES, 5);
+  pthread_setspecific(late.key, &block);
+  return NULL;
+}
+
+static inline void threads_work_late(unsigned threads, unsigned rounds) {
+  if (late.rounds == 0) CHECK(pthread_key_create(&late.key, allocate_late) == 0, "no key");
+  late.rounds = rounds;
+  const unsigned before = atomic_load(&late.done);
+  for (unsigned i = 0; i < threads; i++) in_thread(leave_a_block, NULL);
+  CHECK(atomic_load(&late.done) == before + threads * rounds, "a round is missing");
 }
 
 #endif

@@ -11,6 +11,16 @@ static const struct hz_line *const line = &hz4_line;
 
 #include "tests/support/line_machine.h"
 
+enum { OTHER_BYTES = 500 }; // of another class than BYTES
+
+static inline unsigned class_of_bytes(void) {
+  return hz_class_of(BYTES);
+}
+// Brings what this thread has at hand to pages and queues.
+static inline void flush(void) {
+  hz4_heap_flush(hz4_heap_get());
+}
+
 // Packets that wait for a heap. Nobody takes them meanwhile.
 static inline unsigned queue_length(struct hz4_heap *heap) {
   unsigned n = 0;

@@ -42,11 +42,15 @@ static inline bool isolated_case(const struct CMUnitTest *test) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+static inline int isolated_result(size_t cases, size_t failed) {
+  say("%zu cases, %zu failed\n", cases, failed);
+  return failed == 0 ? 0 : 1;
+}
+
 static inline int isolated_run(const struct CMUnitTest *tests, size_t count) {
   size_t failed = 0;
   for (size_t i = 0; i < count; i++) failed += !isolated_case(&tests[i]);
-  say("%zu cases, %zu failed\n", count, failed);
-  return failed == 0 ? 0 : 1;
+  return isolated_result(count, failed);
 }
 
 #endif
