@@ -2,6 +2,7 @@
 // what comes back, what happens when threads end, processes fork and memory ends.
 #include "tests/unit/lines_machine.h"
 
+#include "core/arena.h"
 #include "core/meta.h"
 #include "core/size_class.h"
 
