@@ -28,7 +28,7 @@ void *hz_above_take(struct hz_run_cache *cache, size_t align, size_t bytes, bool
   bool zero = false;
   void *p = take(cache, align, bytes, &zero);
   // When the kernel has no more, what lies in caches may do.
-  if (hz_unlikely(p == NULL) && bytes < hz_arena_bytes() && last_resort())
+  if (hz_unlikely(p == NULL) && bytes <= hz_arena_bytes() && last_resort())
     p = take(cache, align, bytes, &zero);
   *pause = is_large(align, bytes) || run_call_counts(cache);
   if (hz_unlikely(p == NULL)) return hz_no_memory();

@@ -25,6 +25,7 @@ enum segment_kind {
   KIND_LINE = HZ_SEGMENT_OF_RUNS,
   KIND_LARGE,
   KIND_LARGE_REST,
+  KIND_LEAVING, // of runs until now; its memory is being given back
   KIND_LOST
 };
 
@@ -485,6 +486,9 @@ static void retire_locked(struct hz_segment *s, struct purge_work *work) {
   s->purger = __builtin_thread_pointer();
   s->purging = arena.whole;
   set_dirty(s, 0);
+  // Whoever asks for the kind first reads no head that is about to go. All the blocks here are free:
+  // only a bad free can ask.
+  set_kind(s->index, 1, KIND_LEAVING);
   hz_unlock(&arena.lock);
   bool reserved;
   const bool gone = release_segments(s->index, 1, &reserved);
@@ -495,6 +499,7 @@ static void retire_locked(struct hz_segment *s, struct purge_work *work) {
     if (reserved) abandon_segments(s->index, 1);
     segment_close(s, KIND_NONE);
   } else { // the map count is used up: keep the segment
+    set_kind(s->index, 1, KIND_LINE);
     s->free = arena.whole;
     if (!clean) set_dirty(s, arena.whole);
     bucket_update(s);
@@ -575,6 +580,7 @@ static void finish_purge_in_child(struct hz_segment *s) {
     if (s->purging == arena.whole) segment_close(s, KIND_LOST);
     return;
   }
+  set_kind(s->index, 1, KIND_LINE);
   s->free |= s->purging;
   set_dirty(s, s->dirty | s->purging);
   s->purging = 0;
@@ -583,7 +589,7 @@ static void finish_purge_in_child(struct hz_segment *s) {
 
 void hz_arena_fork_child(void) {
   for (size_t i = 0; i < arena.top; i++) {
-    if (kind_of(i) != KIND_LINE) continue;
+    if (kind_of(i) != KIND_LINE && kind_of(i) != KIND_LEAVING) continue;
     struct hz_segment *s = arena.record[i];
     // A handler that forks out of our own system call returns to it.
     if (s->purging != 0 && s->purger != __builtin_thread_pointer()) finish_purge_in_child(s);
@@ -724,7 +730,7 @@ const char *hz_arena_check(void) {
   uint64_t dirty = 0, segments = 0;
   hz_lock(&arena.lock);
   for (size_t i = 0; i < arena.top && broken == NULL; i++) {
-    if (kind_of(i) != KIND_LINE) continue;
+    if (kind_of(i) != KIND_LINE && kind_of(i) != KIND_LEAVING) continue;
     segments++;
     broken = check_segment(arena.record[i], &dirty);
   }

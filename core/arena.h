@@ -29,7 +29,7 @@ enum {
 
 enum hz_run_state {
   HZ_RUN_NONE,   // not the first slab of a run, or a free slab
-  HZ_RUN_CLASS,  // cut into blocks of one class (core/central.h)
+  HZ_RUN_CLASS,  // cut into blocks of one class (core/class_run.h)
   HZ_RUN_LIVE,   // one block, in the program's hands
   HZ_RUN_CACHED, // one block, free, in a thread's run cache
 };
@@ -37,7 +37,7 @@ enum hz_run_state {
 // A run of slabs. Lives outside the slabs, one record per slab, the first slab's is in use.
 struct hz_run {
   struct hz_run *next, *prev; // in whichever list holds the run
-  uint64_t *free_bits;        // class runs: a bit per block, set = free; core/central.c
+  uint64_t *free_bits;        // class runs: a bit per block, set = free; core/class_run.c
   uint64_t one_word;          // the bitmap of runs of up to 64 blocks
   void *base;                 // first byte of the first slab
   uint32_t blocks, free;      // class runs: all, and free in the bitmap

@@ -54,7 +54,8 @@ HZ_FAST void hz_unlock(struct hz_lock *lock) {
 
 // Lock order: who holds a lock of one rank may take one of a later rank, never the reverse.
 enum hz_lock_rank {
-  HZ_RANK_GROUP,   // a line's groups of threads (hz3: shards), one at a time
+  HZ_RANK_GROUP,   // a line's groups of threads (hz3: shards; hz4: heaps, two of them in
+                   // the order of their addresses)
   HZ_RANK_THREADS, // the registry of threads
   HZ_RANK_CLASS,   // one size class's runs
   HZ_RANK_LARGE,

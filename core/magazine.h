@@ -8,7 +8,8 @@
 // While a magazine is loaded, top is its whole state and lives in its thread's heap; `count` is
 // valid only while it is not.
 //
-// Whole magazines are exchanged with what is below (core/depot.h, a line's stash), never walked.
+// Whole magazines are exchanged with what is below (core/depot.h, a line's stash): moving one costs
+// the same whatever it holds.
 #ifndef HZ_CORE_MAGAZINE_H
 #define HZ_CORE_MAGAZINE_H
 

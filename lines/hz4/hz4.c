@@ -91,19 +91,17 @@ static HZ_SLOW void release_slow(void *p) {
   }
   const struct hz4_page *page = hz4_page_at(p);
   struct hz4_heap *heap = hz4_heap_get();
+  bool step = true;
   if (heap == NULL || hz4_options.verify) hz4_pages_give(&p, 1, NULL);
-  else if (owner != heap) hz4_release_remote(heap, owner, p);
+  else if (owner != heap) step = hz4_release_remote(heap, owner, p);
   else if (!hz_magazine_push(&heap->top[hz4_class(page)], p))
     hz4_overflow(heap, hz4_class(page), p);
-  hz4_slow_path_done(heap);
+  if (step) hz4_slow_path_done(heap);
 }
 
-// The packets hold one block more of a class above 1 KiB.
-static __attribute__((noinline)) void count_wide(struct hz4_heap *heap, unsigned class_id) {
-  heap->room -= (int64_t)hz_class_bytes(class_id);
-  if (hz_likely(heap->room >= 0)) return;
-  hz4_send_all(heap);
-  hz4_slow_path_done(heap);
+static __attribute__((noinline)) void count_wide(struct hz4_heap *heap, struct hz4_packet *packet,
+                                                 unsigned class_id) {
+  if (hz_unlikely(hz4_count_wide(heap, packet, class_id))) hz4_slow_path_done(heap);
 }
 
 // Another heap's block: into the packet for its owner. A lane without a packet counts as full, so
@@ -122,7 +120,7 @@ static __attribute__((noinline)) void release_foreign(void *p, const struct hz4_
   atomic_signal_fence(memory_order_release); // a fork must not find a count without its block
   packet->count = count + 1;
   packet->mixed |= (uint8_t)(class_id ^ packet->class_id);
-  if (class_id >= HZ4_WIDE_CLASS) count_wide(heap, class_id);
+  if (class_id >= HZ4_WIDE_CLASS) count_wide(heap, packet, class_id);
 }
 
 HZ_HOT void hz4_release(void *p) {
@@ -138,18 +136,13 @@ HZ_HOT void hz4_release(void *p) {
 
 // ---- the rest of the table ----------------------------------------------------------------------
 
-// HZ_CLASS_COUNT: no block of a class.
-static unsigned class_at(const void *p) {
-  return hz_likely(hz4_owner_of(p) != NULL) ? hz4_class(hz4_page_at(p)) : HZ_CLASS_COUNT;
-}
-
 static size_t hz4_usable_size(void *p) {
-  const unsigned class_id = class_at(p);
+  const unsigned class_id = hz4_class_at(p);
   return hz_likely(class_id < HZ_CLASS_COUNT) ? hz_class_bytes(class_id) : hz_above_usable(p);
 }
 
 static void *hz4_resize(void *p, size_t bytes) {
-  const unsigned class_id = class_at(p);
+  const unsigned class_id = hz4_class_at(p);
   if (hz_unlikely(class_id == HZ_CLASS_COUNT)) return hz_above_resize(p, bytes);
   return hz_class_fits(class_id, bytes) ? p : NULL;
 }
@@ -160,9 +153,7 @@ static void hz4_gauges(struct hz_gauges *out) {
   // Free bytes first: a page that is cut meanwhile must not look freer than it is large.
   for (const struct hz4_heap *h = hz4_heaps_all(); h != NULL; h = h->next) {
     free_bytes += atomic_load_explicit(&h->free_bytes, memory_order_relaxed);
-    const struct hz_magazine *waiting = atomic_load_explicit(&h->queue, memory_order_relaxed);
-    if (waiting != NULL)
-      cached += atomic_load_explicit(&waiting->depth, memory_order_relaxed) * HZ_KIB;
+    cached += hz4_waiting_kib(h) * HZ_KIB;
   }
   hz_arena_read_totals(&arena);
   hz_large_read(&out->large_bytes, &out->large_blocks, &large_cached);

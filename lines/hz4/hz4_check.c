@@ -21,7 +21,9 @@ static const char *check_pages(const struct hz4_heap *heap) {
   uint64_t free_bytes = 0;
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
     if ((listed >> c & 1) != (heap->pages[c] != NULL)) return "hz4: `listed` misnames a class";
-    for (const struct hz_run *run = heap->pages[c]; run != NULL; run = run->next) {
+    const struct hz_run *before = NULL;
+    for (const struct hz_run *run = heap->pages[c]; run != NULL; before = run, run = run->next) {
+      if (run->prev != before) return "hz4: a page's list is not linked both ways";
       const char *broken = check_page(heap, run, c);
       if (broken != NULL) return broken;
       free_bytes += run->free * hz_class_bytes(c);
@@ -79,6 +81,21 @@ static const char *check_loaded(const struct hz4_heap *heap) {
   return broken;
 }
 
+// Packets that the heap's thread fills.
+static const char *check_open_packets(const struct hz4_heap *heap) {
+  const char *broken = NULL;
+  for (unsigned i = 0; i < HZ4_LANES && broken == NULL; i++) {
+    const struct hz4_packet *packet = &heap->packets[i];
+    if ((packet->blocks == NULL) != (packet->count == HZ4_NO_PACKET))
+      return "hz4: a packet without a record counts blocks";
+    if (packet->blocks == NULL) continue;
+    if (packet->owner->index % HZ4_LANES != i) return "hz4: a packet lies in another owner's lane";
+    broken = check_magazine(heap, packet->blocks, packet->count,
+                            packet->mixed != 0 ? HZ4_MIXED : packet->class_id);
+  }
+  return broken;
+}
+
 // ---- Heaps --------------------------------------------------------------------------------------
 
 const char *hz4_check_heap(struct hz4_heap *heap) {
@@ -87,10 +104,12 @@ const char *hz4_check_heap(struct hz4_heap *heap) {
   // Packets that come later lie on top: those from here on down stay as they are under the lock.
   if (broken == NULL)
     broken = check_packets(heap, atomic_load_explicit(&heap->queue, memory_order_acquire));
+  if (broken == NULL)
+    broken = check_packets(heap, atomic_load_explicit(&heap->inbox, memory_order_acquire));
   if (broken == NULL &&
       (heap == hz4_heap || !atomic_load_explicit(&heap->attended, memory_order_relaxed))) {
-    broken = check_packets(heap, heap->inbox);
-    if (broken == NULL) broken = check_loaded(heap);
+    broken = check_loaded(heap);
+    if (broken == NULL) broken = check_open_packets(heap);
   }
   hz_unlock(heap->lock);
   return broken;

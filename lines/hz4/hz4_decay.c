@@ -11,9 +11,9 @@ enum { VISITS = 1024 }; // heaps that one tick looks at
 
 enum { CHECK_ALL_EVERY = 256 }; // debug builds: slow steps between two walks of all heaps
 
-// Counts calls of hz4_reclaim: a thread that sees a new number empties its heap at its next slow
-// path.
-static _Atomic uint32_t trims;
+// A thread that sees a new number at the end of a slow path follows: after a call of hz4_reclaim it
+// empties its heap, after a tick, whoever's it was, it sends its packets.
+static _Atomic uint32_t trims, periods;
 
 // ---- Slow paths end here ------------------------------------------------------------------------
 
@@ -25,29 +25,38 @@ static void check(struct hz4_heap *heap) {
   if (broken != NULL) hz_broken(__FILE__, __LINE__, broken);
 }
 
-static void decay(struct hz4_heap *mine, bool period) {
-  if (period) {
-    if (mine != NULL) hz4_send_all(mine);
-    hz4_adopt_orphans();
-  }
+static void decay(bool period) {
+  if (period) hz4_adopt_orphans();
   unsigned calls = HZ_TICK_CALLS;
   static hz4_round round;
   struct hz4_heap *heap, *first = NULL;
   for (unsigned i = 0; i < VISITS && (heap = hz4_heaps_next(&round, &first)) != NULL; i++) {
-    if (period && !hz4_heap_settle(heap)) hz4_queue_settle(heap, false);
+    if (period && !hz4_heap_settle(heap)) hz4_settle_waiting(heap);
     hz4_pages_decay(heap, false, period, &calls);
   }
   if (calls == 0) hz_tick_rest();
 }
 
+void hz4_heap_up_to_date(struct hz4_heap *heap) {
+  heap->trims_seen = atomic_load_explicit(&trims, memory_order_relaxed);
+  heap->periods_seen = atomic_load_explicit(&periods, memory_order_relaxed);
+}
+
+static void follow(struct hz4_heap *heap) {
+  const bool trim = heap->trims_seen != atomic_load_explicit(&trims, memory_order_relaxed);
+  const bool period = heap->periods_seen != atomic_load_explicit(&periods, memory_order_relaxed);
+  if (hz_likely(!trim && !period)) return;
+  hz4_heap_up_to_date(heap);
+  if (trim) hz4_heap_flush(heap);
+  else hz4_send_all(heap);
+}
+
 void hz4_slow_path_done(struct hz4_heap *heap) {
-  const uint32_t now = atomic_load_explicit(&trims, memory_order_relaxed);
-  if (heap != NULL && hz_unlikely(heap->trims_seen != now)) {
-    heap->trims_seen = now;
-    hz4_heap_flush(heap);
-  }
   const enum hz_tick tick = hz_tick();
-  if (hz_unlikely(tick != HZ_TICK_NONE)) decay(heap, tick == HZ_TICK_PERIOD);
+  if (hz_unlikely(tick == HZ_TICK_PERIOD))
+    atomic_fetch_add_explicit(&periods, 1, memory_order_relaxed);
+  if (heap != NULL) follow(heap);
+  if (hz_unlikely(tick != HZ_TICK_NONE)) decay(tick == HZ_TICK_PERIOD);
   if (HZ_DEBUG) check(heap);
 }
 
@@ -64,7 +73,7 @@ bool hz4_reclaim(void) {
   size_t bytes = 0;
   for (struct hz4_heap *heap = hz4_heaps_all(); heap != NULL; heap = heap->next) {
     unsigned calls = UINT_MAX;
-    if (!hz4_heap_settle(heap)) hz4_queue_settle(heap, true);
+    if (!hz4_heap_settle(heap)) hz4_settle_all_waiting(heap);
     bytes += hz4_pages_decay(heap, true, false, &calls);
   }
   return bytes + hz_purge_all() != 0;

@@ -115,6 +115,7 @@ static HZ_SLOW struct hz4_heap *attach(void) {
   if (heap == NULL) heap = heap_new();
   if (heap == NULL) return NULL;
   attend(heap, true);
+  hz4_heap_up_to_date(heap);
   hz4_heap = heap; // attaching may call malloc
   if (hz_thread_attach(&heap->thread)) return heap;
   hz4_heap = &hz4_empty_heap;
@@ -155,18 +156,8 @@ static struct hz_magazine *unload(struct hz4_heap *heap, unsigned class_id) {
   return m;
 }
 
-// Puts a list before another.
-static struct hz_magazine *join(struct hz_magazine *list, struct hz_magazine *rest) {
-  if (list == NULL) return rest;
-  struct hz_magazine *last = list;
-  while (last->next != NULL) last = last->next;
-  last->next = rest;
-  return list;
-}
-
 struct hz_magazine *hz4_heap_strip(struct hz4_heap *heap) {
-  struct hz_magazine *list = join(heap->inbox, hz_stash_take(&heap->queue));
-  heap->inbox = NULL;
+  struct hz_magazine *list = hz4_waiting_take(heap);
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
     struct hz_magazine *m = unload(heap, c);
     if (m == NULL) continue;
@@ -195,8 +186,7 @@ static bool is_idle(const struct hz4_heap *heap) {
 
 bool hz4_heap_settle(struct hz4_heap *heap) {
   if (!is_idle(heap)) return false;
-  if (atomic_load_explicit(&heap->stripped, memory_order_relaxed) &&
-      atomic_load_explicit(&heap->queue, memory_order_relaxed) == NULL)
+  if (atomic_load_explicit(&heap->stripped, memory_order_relaxed) && !hz4_waiting(heap))
     return true;
   struct hz_magazine *list = NULL;
   hz_lock(heap->lock);
@@ -241,6 +231,7 @@ static void salvage(struct hz4_heap *heap) {
     if (m != NULL && count <= HZ4_MAGAZINE_BLOCKS)
       hz4_pages_give(m->slots + 1, count, "found after a fork");
   }
+  heap->room = (int64_t)hz4_options.packets_bytes;
 }
 
 bool hz4_adopt_orphans(void) {
@@ -277,5 +268,6 @@ bool hz4_heaps_start(void) {
   hz_locks_register(HZ_RANK_GROUP, &locks[0].lock, HZ4_LOCKS, sizeof locks[0]);
   hz_locks_register(HZ_RANK_TABLE, &heaps.lock, 1, sizeof heaps.lock);
   hz_threads_on_exit(on_thread_exit);
-  return hz4_magazines_start();
+  hz4_magazines_start();
+  return true;
 }

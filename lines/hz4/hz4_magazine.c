@@ -10,9 +10,8 @@ static struct {
   struct hz_magazine *empty;
 } pool;
 
-bool hz4_magazines_start(void) {
+void hz4_magazines_start(void) {
   hz_locks_register(HZ_RANK_TABLE, &pool.lock, 1, sizeof pool.lock);
-  return true;
 }
 
 // Moves the upper sentinel. What lies between the blocks and it is never read.

@@ -9,16 +9,17 @@
 //   packet    a magazine that a thread fills with the blocks of one other heap, of any class
 //   lane      a packet's place in the table of those that a thread fills: owner's index modulo 64
 //   queue     packets that wait for a heap: pushed by one compare and swap, taken all at once
-//   inbox     packets taken from the queue and not looked into yet
+//   inbox     packets taken from the queue together with others, to be taken one by one
 //   idle heap a heap that no thread attends
 //
 //   malloc:  magazine -> inbox -> queue -> own pages -> pages of idle heaps -> new page
 //   free:    own block:       magazine -> bitmap of its page
 //            another heap's:  packet -> that heap's queue; in bulk, when the packet is full, when the
-//                             thread has collected packets.bytes, or at the next tick
+//                             thread has collected packets_bytes, or at its first slow path after a
+//                             tick
 //
-// A heap's pages and queue are under its lock, so that any thread can take in what waits for one
-// that sleeps; its magazines, packets and inbox belong to the attending thread alone, or, in an idle
+// A heap's pages, queue and inbox are under its lock, so that any thread can take in what waits for
+// one that sleeps; its magazines and packets belong to the attending thread alone, or, in an idle
 // heap, to whoever holds the lock. Hot paths take no lock.
 //
 // The owner in the head is advice on where to send a block, nothing more: any thread may use any
@@ -69,9 +70,11 @@ static_assert(sizeof(struct hz4_page) == 16, "hz4_page_at multiplies by shifting
 struct hz4_packet {
   _Alignas(32) struct hz4_heap *owner; // whose blocks; NULL: unused so far
   struct hz_magazine *blocks;
-  uint32_t count;   // HZ4_NO_PACKET while blocks is NULL
-  uint8_t class_id; // of its first block
-  uint8_t mixed;    // not 0: others are of other classes
+  uint32_t count;      // HZ4_NO_PACKET while blocks is NULL
+  uint32_t wide_bytes; // of its blocks from HZ4_WIDE_CLASS up
+  uint8_t class_id;    // of its first block
+  uint8_t mixed;       // not 0: others are of other classes
+  uint16_t refused;    // blocks of other owners that found the lane taken
 };
 static_assert(sizeof(struct hz4_packet) == 32, "release_foreign multiplies by shifting");
 
@@ -84,10 +87,9 @@ struct hz4_heap {
   struct hz4_packet packets[HZ4_LANES];
   // Its slow paths.
   struct hz_magazine *loaded[HZ_CLASS_COUNT]; // what top points into; NULL: the static empty one
-  struct hz_magazine *inbox;
-  struct hz_magazine *spares; // empty magazines
+  struct hz_magazine *spares;                 // empty magazines
   uint32_t spare_count;
-  uint32_t trims_seen;
+  uint32_t trims_seen, periods_seen; // hz4_decay.c
   struct hz_run_cache runs;
   struct hz_thread thread;
   // Constant.
@@ -100,7 +102,8 @@ struct hz4_heap {
   _Atomic uint64_t listed;
   _Atomic uint64_t free_bytes;
   struct hz_run *pages[HZ_CLASS_COUNT];
-  struct hz_magazine *queue_seen; // top of the queue at the last tick
+  _Atomic(struct hz_magazine *) inbox;
+  struct hz_magazine *queue_seen, *inbox_seen; // their tops at the last tick
   // Under the lock of the idle list.
   struct hz4_heap *next_idle;
   // Pushed to by any thread; taken from under the lock.
@@ -144,6 +147,11 @@ HZ_FAST struct hz4_heap *hz4_owner_of(const void *p) {
 HZ_FAST unsigned hz4_class(const struct hz4_page *page) {
   return atomic_load_explicit(&page->class_id, memory_order_relaxed);
 }
+// The class of the block at p; HZ_CLASS_COUNT: none is there. After a bad free that is the case for
+// addresses in magazines and packets, too.
+HZ_FAST unsigned hz4_class_at(const void *p) {
+  return hz_likely(hz4_owner_of(p) != NULL) ? hz4_class(hz4_page_at(p)) : HZ_CLASS_COUNT;
+}
 
 // hz4.c: the hot pair, also called directly by the benchmarks.
 void *hz4_alloc(size_t bytes);
@@ -160,7 +168,7 @@ typedef _Atomic(struct hz4_heap *) hz4_round;
 // The next heap of the round; after the oldest comes the newest. *first: NULL before the first call
 // of a visit, kept between them. NULL: all heaps have been seen in this visit.
 struct hz4_heap *hz4_heaps_next(hz4_round *round, struct hz4_heap **first);
-// A heap for the pages of threads that have none. NULL: no memory.
+// Some heap, for what a thread does that has none. NULL: no memory.
 struct hz4_heap *hz4_heap_any(void);
 // Whether there seems to be a heap that no thread attends.
 bool hz4_heaps_idle(void);
@@ -203,25 +211,39 @@ struct hz_magazine *hz4_magazine_take(struct hz4_heap *heap, uint32_t capacity);
 void hz4_magazine_give(struct hz4_heap *heap, struct hz_magazine *m);
 // Lets a heap's spare ones go. list: linked by next.
 void hz4_magazines_drop(struct hz_magazine *list);
-bool hz4_magazines_start(void);
+void hz4_magazines_start(void);
 void hz4_magazine_load(struct hz4_heap *heap, unsigned class_id, struct hz_magazine *m);
 
-// hz4_remote.c: blocks of other heaps, and what other threads have freed of ours.
-// The first block for an owner, or one too many.
-void hz4_release_remote(struct hz4_heap *heap, struct hz4_heap *owner, void *p);
+// hz4_remote.c: blocks of other heaps, collected and sent.
+// The first block for an owner, or one too many. True: something was sent.
+bool hz4_release_remote(struct hz4_heap *heap, struct hz4_heap *owner, void *p);
+// The packet holds one block more, of a class from HZ4_WIDE_CLASS up. True: all have been sent.
+bool hz4_count_wide(struct hz4_heap *heap, struct hz4_packet *packet, unsigned class_id);
 // Sends all packets.
 void hz4_send_all(struct hz4_heap *heap);
-// Looks into what waits for the heap until the class's magazine holds a block. False: nothing.
+
+// hz4_collect.c: what other threads have freed of ours.
+// Looks into some of what waits for the heap until the class's magazine holds a block. False: it
+// does not.
 bool hz4_collect(struct hz4_heap *heap, unsigned class_id);
-// What waits for a heap and was waiting at the last call already goes to the pages; `all`:
-// everything.
-void hz4_queue_settle(struct hz4_heap *heap, bool all);
+// Whether there seems to be something, and about how much.
+bool hz4_waiting(const struct hz4_heap *heap);
+uint64_t hz4_waiting_kib(const struct hz4_heap *heap);
+// Takes everything that waits, linked by next. Under the heap's lock.
+struct hz_magazine *hz4_waiting_take(struct hz4_heap *heap);
+// What waits for a heap goes to the pages: some of it; all; some of it, if the owner has not come for
+// it since the last such call, which is made at each tick.
+void hz4_settle_some_waiting(struct hz4_heap *heap);
+void hz4_settle_all_waiting(struct hz4_heap *heap);
+void hz4_settle_waiting(struct hz4_heap *heap);
 // Blocks of some magazines go to the pages, the magazines away. list: linked by next.
 void hz4_give_magazines(struct hz_magazine *list);
 
 // hz4_decay.c: memory that nobody needs goes down, and out.
 // heap: NULL for a thread without one.
 void hz4_slow_path_done(struct hz4_heap *heap);
+// Trims and ticks before now are none of this heap's.
+void hz4_heap_up_to_date(struct hz4_heap *heap);
 // Moves everything that can be reached without other threads' help down to the pages, and every
 // free page to the kernel. False: there was nothing.
 bool hz4_reclaim(void);

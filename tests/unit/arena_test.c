@@ -973,6 +973,29 @@ static void head_is_zero_when_a_segment_opens(void **state) {
   }
 }
 
+static void ask_in_between(enum fake_call call, void *at, size_t bytes) {
+  if (call != FAKE_DECOMMIT || bytes != HZ_SEGMENT_BYTES) return;
+  const size_t segment = ((uintptr_t)at - hz_arena.base) >> HZ_SEGMENT_SHIFT;
+  CHECK(hz_arena.kind[segment] != HZ_SEGMENT_OF_RUNS, "a head is offered that is about to go");
+  CHECK(hz_run_of((char *)at + HZ_SLAB_BYTES) == NULL, "a run is found in memory that goes");
+  CHECK(hz_arena_check() == NULL, "%s", hz_arena_check());
+}
+
+static void head_is_not_offered_while_it_goes(void **state) {
+  (void)state;
+  start_with_heads();
+  for (int round = 0; round < 2; round++) {
+    hz_arena_give(take(1, 16));
+    fake_os_interrupt(ask_in_between);
+    if (round == 0) fake_os_fail_nth(FAKE_DECOMMIT, 1); // the segment stays
+    purge_all();
+    assert_sound();
+    fake_os_interrupt(NULL);
+  }
+  struct hz_run *run = take(1, 16);
+  assert_int_equal(hz_arena.kind[hz_slab_of(run->base) / HZ_SEGMENT_SLABS], HZ_SEGMENT_OF_RUNS);
+}
+
 static void head_keeps_its_contents_while_a_run_is_out(void **state) {
   (void)state;
   start_with_heads();
@@ -1036,6 +1059,7 @@ int main(void) {
       cmocka_unit_test(slabs_beside_the_heads_are_all_handed_out),
       cmocka_unit_test(run_does_not_grow_into_the_next_segments_head),
       cmocka_unit_test(head_is_zero_when_a_segment_opens),
+      cmocka_unit_test(head_is_not_offered_while_it_goes),
       cmocka_unit_test(head_keeps_its_contents_while_a_run_is_out),
   };
   return isolated_run(tests, hz_count_of(tests));

@@ -164,6 +164,42 @@ static void packets_that_their_owner_does_not_fetch_go_to_the_pages(void **state
   check_nothing_lost();
 }
 
+static void *take_one_of_many(void *n) {
+  take_blocks(*(unsigned *)n);
+  atomic_store(&turn, 1);
+  wait_turn(2);
+  blocks[0] = take(BYTES); // takes the queue, and needs one packet of it
+  atomic_store(&turn, 3);
+  wait_turn(4);
+  return NULL;
+}
+
+static void packets_that_their_owner_fetched_and_left_go_to_the_pages(void **state) {
+  (void)state;
+  options_default();
+  option_set("hz4", "packet_blocks", 16);
+  line_start_as_set();
+  unsigned many = 512;
+  give(take(1));
+  const pthread_t thread = thread_start(take_one_of_many, &many);
+  wait_turn(1);
+  owner = hz4_owner_of(blocks[0]);
+  give_blocks(0, many);
+  hz4_send_all(hz4_heap_get());
+  atomic_store(&turn, 2);
+  wait_turn(3);
+  assert_int_equal(queue_length(owner), 0);
+  assert_true(hz4_waiting_kib(owner) >= 400);
+  assert_true(gauges().cached_bytes >= 400 * HZ_KIB);
+  for (int tick = 0; tick < 3; tick++) pass_ms(500);
+  assert_false(hz4_waiting(owner));
+  check_sound();
+  give(blocks[0]);
+  atomic_store(&turn, 4);
+  pthread_join(thread, NULL);
+  check_nothing_lost();
+}
+
 static void trim_gives_back_what_waits_for_a_sleeping_thread(void **state) {
   (void)state;
   line_start();
@@ -293,6 +329,7 @@ int main(void) {
       cmocka_unit_test(blocks_of_an_ended_thread_serve_others_before_a_new_page_is_cut),
       cmocka_unit_test(pages_of_an_ended_thread_are_taken_over),
       cmocka_unit_test(packets_that_their_owner_does_not_fetch_go_to_the_pages),
+      cmocka_unit_test(packets_that_their_owner_fetched_and_left_go_to_the_pages),
       cmocka_unit_test(trim_gives_back_what_waits_for_a_sleeping_thread),
       cmocka_unit_test(trim_gives_back_what_an_idle_heap_holds),
       cmocka_unit_test(packets_and_pages_of_a_living_owner_are_left_to_it),

@@ -236,6 +236,26 @@ static void packets_are_sent_when_enough_bytes_of_wide_blocks_are_collected(void
   check_nothing_lost();
 }
 
+static void *collect_one_wide_block(void *unused) {
+  (void)unused;
+  give(blocks[0]);
+  CHECK(queue_length(owner) == 1, "the first block of a packet counts");
+  give(blocks[1]);
+  CHECK(queue_length(owner) == 2, "a packet that was sent counts no more");
+  return NULL;
+}
+
+static void no_bytes_allowed_means_that_each_wide_block_is_sent(void **state) {
+  (void)state;
+  options_default();
+  option_set("hz4", "packets_bytes", 0);
+  line_start_as_set();
+  owner = hz4_heap_get();
+  for (unsigned i = 0; i < 2; i++) blocks[i] = take(WIDE);
+  in_thread(collect_one_wide_block, NULL);
+  check_nothing_lost();
+}
+
 static void *send_at_a_tick(void *unused) {
   (void)unused;
   give_blocks(0, 3);
@@ -252,6 +272,78 @@ static void packets_are_sent_at_a_tick(void **state) {
   owner = hz4_heap_get();
   take_blocks(3);
   in_thread(send_at_a_tick, NULL);
+  check_nothing_lost();
+}
+
+static void *send_after_another_threads_tick(void *unused) {
+  (void)unused;
+  give_blocks(0, 3);
+  atomic_store(&turn, 1);
+  wait_turn(2);
+  CHECK(queue_length(owner) == 0, "sent without a slow path");
+  pass_ms(0);
+  CHECK(queue_length(owner) == 1, "not sent after the tick");
+  return NULL;
+}
+
+static void packets_are_sent_after_a_tick_whoever_had_it(void **state) {
+  (void)state;
+  line_start();
+  owner = hz4_heap_get();
+  take_blocks(3);
+  const pthread_t thread = thread_start(send_after_another_threads_tick, NULL);
+  wait_turn(1);
+  pass_ms(500);
+  atomic_store(&turn, 2);
+  pthread_join(thread, NULL);
+  check_nothing_lost();
+}
+
+static void one_call_looks_into_some_packets_only(void **state) {
+  (void)state;
+  options_default();
+  option_set("hz4", "packet_blocks", 4);
+  line_start_as_set();
+  take_blocks(400);
+  give_in_thread(0, 400);
+  assert_int_equal(queue_length(hz4_heap_get()), 100);
+  void *other = take(OTHER_BYTES); // of a class that none of the packets has
+  assert_true(count(HZ_COUNT_collected) >= 8 && count(HZ_COUNT_collected) <= 32);
+  check_sound();
+  give(other);
+  check_nothing_lost();
+}
+
+// ---- Bad frees in packets -----------------------------------------------------------------------
+
+// Frees two blocks into one packet of several classes and sends it when told to.
+static void *give_two_late(void *two) {
+  give(((void **)two)[0]);
+  give(((void **)two)[1]);
+  atomic_store(&turn, 1);
+  wait_turn(2);
+  return NULL;
+}
+
+// Nothing may be read where the block was.
+static void block_in_a_packet_whose_segment_has_gone_is_told(void **state) {
+  (void)state;
+  line_start();
+  void *two[] = {take(OTHER_BYTES), NULL};
+  void *rest = take(HZ_SEGMENT_BYTES - 2 * HZ_SLAB_BYTES); // the first segment is full
+  two[1] = take(40000);
+  assert_true(hz_run_of(two[0])->base < hz_run_of(two[1])->base);
+  const pthread_t thread = thread_start(give_two_late, two);
+  wait_turn(1);
+  give(two[1]); // the second free of it
+  line->trim(0);
+  assert_null(hz_run_of(two[1]));
+  atomic_store(&turn, 2);
+  pthread_join(thread, NULL);
+  assert_int_equal(count(HZ_COUNT_misuse_foreign), 0);
+  line->trim(0);
+  assert_int_equal(count(HZ_COUNT_misuse_foreign), 1);
+  give(rest);
   check_nothing_lost();
 }
 
@@ -303,18 +395,23 @@ static void *have_a_heap(void *unused) {
   return NULL;
 }
 
-// The last of the crowd shares the first heap's lane: its packet goes when the other's comes.
+// The last of the crowd shares the first heap's lane.
 static void *give_for_two_owners(void *two) {
   void **theirs = two;
   give(blocks[0]);
   give(theirs[0]);
-  CHECK(queue_length(owner) == 1, "the lane has one packet");
+  CHECK(free_in_page(theirs[0]), "a block that finds the lane taken goes to its page");
+  CHECK(queue_length(owner) == 0, "a lane is given up for one block of another owner");
+  give(theirs[1]);
+  CHECK(queue_length(owner) == 1, "a lane is kept against more blocks than its packet holds");
   give(blocks[1]);
+  CHECK(free_in_page(blocks[1]), "a block that finds the lane taken goes to its page");
   return NULL;
 }
 
 static void *own_then_wait(void *theirs) {
   ((void **)theirs)[0] = take(BYTES);
+  ((void **)theirs)[1] = take(BYTES);
   return have_a_heap(NULL);
 }
 
@@ -324,18 +421,18 @@ static void owners_that_share_a_lane_get_their_own_blocks(void **state) {
   owner = hz4_heap_get();
   take_blocks(2);
   static pthread_t threads[HZ4_LANES];
-  void *theirs = NULL;
+  void *theirs[2];
   for (unsigned i = 0; i < HZ4_LANES; i++) {
-    threads[i] = thread_start(i + 1 < HZ4_LANES ? have_a_heap : own_then_wait, &theirs);
+    threads[i] = thread_start(i + 1 < HZ4_LANES ? have_a_heap : own_then_wait, theirs);
     wait_turn(i + 1);
   }
-  struct hz4_heap *second = hz4_owner_of(theirs);
+  struct hz4_heap *second = hz4_owner_of(theirs[0]);
   assert_int_equal(second->index % HZ4_LANES, owner->index % HZ4_LANES);
   assert_ptr_not_equal(second, owner);
-  in_thread(give_for_two_owners, &theirs);
-  assert_int_equal(queue_length(owner), 2);
+  in_thread(give_for_two_owners, theirs);
+  assert_int_equal(queue_length(owner), 1);
   assert_int_equal(queue_length(second), 1);
-  assert_ptr_equal(atomic_load(&second->queue)->slots[1], theirs);
+  assert_ptr_equal(atomic_load(&second->queue)->slots[1], theirs[1]);
   check_sound();
   atomic_store(&turn, 1000);
   for (unsigned i = 0; i < HZ4_LANES; i++) pthread_join(threads[i], NULL);
@@ -387,7 +484,11 @@ int main(void) {
       cmocka_unit_test(packet_of_one_class_that_is_too_long_is_sorted),
       cmocka_unit_test(packet_is_sent_when_it_is_full),
       cmocka_unit_test(packets_are_sent_when_enough_bytes_of_wide_blocks_are_collected),
+      cmocka_unit_test(no_bytes_allowed_means_that_each_wide_block_is_sent),
       cmocka_unit_test(packets_are_sent_at_a_tick),
+      cmocka_unit_test(packets_are_sent_after_a_tick_whoever_had_it),
+      cmocka_unit_test(one_call_looks_into_some_packets_only),
+      cmocka_unit_test(block_in_a_packet_whose_segment_has_gone_is_told),
       cmocka_unit_test(packets_are_sent_at_thread_exit),
       cmocka_unit_test(queue_beyond_its_budget_goes_to_the_pages),
       cmocka_unit_test(owners_that_share_a_lane_get_their_own_blocks),
