@@ -27,8 +27,8 @@ void *hz_above_take(struct hz_run_cache *cache, size_t align, size_t bytes, bool
                     bool (*last_resort)(void), bool *pause) {
   bool zero = false;
   void *p = take(cache, align, bytes, &zero);
-  // When the kernel has no more, what lies in caches may do.
-  if (hz_unlikely(p == NULL) && bytes <= hz_arena_bytes() && last_resort())
+  // When the kernel has no more, what lies in caches may do; for the whole arena it never does.
+  if (hz_unlikely(p == NULL) && bytes < hz_arena_bytes() && last_resort())
     p = take(cache, align, bytes, &zero);
   *pause = is_large(align, bytes) || run_call_counts(cache);
   if (hz_unlikely(p == NULL)) return hz_no_memory();
