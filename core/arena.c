@@ -190,7 +190,7 @@ static void set_kind(size_t index, size_t count, enum segment_kind kind) {
                      __ATOMIC_RELEASE);
   }
   if (kind == KIND_NONE) arena.first_free = hz_min(arena.first_free, index);
-  else __atomic_store_n(&arena.top, hz_max(arena.top, index + count), __ATOMIC_RELAXED);
+  else arena.top = hz_max(arena.top, index + count);
 }
 
 static uint8_t kind_of(size_t index) {
@@ -665,10 +665,6 @@ bool hz_arena_run_fits(size_t bytes, size_t align) {
   if (bytes > HZ_SEGMENT_BYTES || align > HZ_SEGMENT_BYTES) return false;
   const size_t first = (size_t)__builtin_ctzll(arena.whole) << HZ_SLAB_SHIFT;
   return hz_align_up(first, hz_max(align, 1)) + hz_max(bytes, 1) <= HZ_SEGMENT_BYTES;
-}
-
-size_t hz_arena_top(void) {
-  return __atomic_load_n(&arena.top, __ATOMIC_RELAXED) * HZ_SEGMENT_SLABS;
 }
 
 // A limit below what is reserved shows in this: not even a page can be mapped.

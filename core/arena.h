@@ -83,9 +83,6 @@ size_t hz_arena_bytes(void);
 // reservation. True: something was given up.
 bool hz_arena_concede(void);
 
-// A number of slabs below which all runs lie; it never shrinks.
-size_t hz_arena_top(void);
-
 // Which slab an address lies in; >= hz_arena.slab_count for addresses that are not ours.
 HZ_FAST size_t hz_slab_of(const void *p) {
   return ((uintptr_t)p - hz_arena.base) >> HZ_SLAB_SHIFT;
