@@ -23,9 +23,10 @@ static uint32_t weight_kib(const struct hz_magazine *m) {
   return (uint32_t)((blocks_bytes(m) + hz_magazine_bytes(HZ4_MAGAZINE_BLOCKS)) / HZ_KIB) + 1;
 }
 
-static void send(struct hz4_heap *heap, struct hz4_packet *packet) {
+// False: there is nothing to send.
+static bool send(struct hz4_heap *heap, struct hz4_packet *packet) {
   struct hz_magazine *m = packet->blocks;
-  if (m == NULL) return;
+  if (m == NULL) return false;
   struct hz4_heap *owner = packet->owner;
   m->count = packet->count;
   m->note = packet->mixed != 0 ? HZ4_MIXED : packet->class_id;
@@ -38,13 +39,14 @@ static void send(struct hz4_heap *heap, struct hz4_packet *packet) {
   if (hz_stash_push(&owner->queue, m, weight_kib(m), most_kib)) {
     struct hz_magazine *empty = hz_stash_take(&owner->returned);
     if (empty != NULL) hz4_magazine_give(heap, empty);
-    return;
+    return true;
   }
   // The owner does not come for it: who brings more than may wait puts it where it belongs, and
   // some of what is there, too.
   m->next = NULL;
   hz4_give_magazines(m);
   hz4_settle_some_waiting(owner);
+  return true;
 }
 
 void hz4_send_all(struct hz4_heap *heap) {
@@ -62,36 +64,36 @@ bool hz4_count_wide(struct hz4_heap *heap, struct hz4_packet *packet, unsigned c
   return true;
 }
 
-// Whether the lane is to be kept for the owner that has it. With more heaps than lanes some share
-// one: it goes to another owner when more of its blocks came than of the first one's.
-static bool lane_is_taken(struct hz4_packet *packet, const struct hz4_heap *owner) {
+// With more heaps than lanes some share one. It is kept for the owner that has it until more blocks
+// of others were refused than its packet holds.
+static bool lane_refuses(struct hz4_packet *packet, const struct hz4_heap *owner) {
   return packet->blocks != NULL && packet->owner != owner && packet->refused++ < packet->count;
 }
 
-static void open_packet(struct hz4_heap *heap, struct hz4_packet *packet, struct hz4_heap *owner) {
-  packet->owner = owner;
-  packet->wide_bytes = 0;
-  packet->mixed = 0;
-  packet->refused = 0;
-  if (packet->blocks == NULL) packet->blocks = hz4_magazine_take(heap, heap->packet_blocks);
+// Opens a packet with its first block. False: no memory for it.
+static bool open_packet(struct hz4_heap *heap, struct hz4_packet *packet, struct hz4_heap *owner,
+                        void *p) {
+  struct hz_magazine *blocks = hz4_magazine_take(heap, heap->packet_blocks);
+  if (blocks == NULL) return false;
+  blocks->slots[1] = p;
+  *packet = (struct hz4_packet){.owner = owner,
+                                .blocks = blocks,
+                                .count = HZ4_NO_PACKET,
+                                .class_id = (uint8_t)hz4_class(hz4_page_at(p))};
+  atomic_signal_fence(memory_order_release); // a fork must not find a count without its block
+  packet->count = 1;
+  return true;
 }
 
 HZ_SLOW bool hz4_release_remote(struct hz4_heap *heap, struct hz4_heap *owner, void *p) {
   struct hz4_packet *packet = &heap->packets[owner->index % HZ4_LANES];
-  bool sent = false;
-  if (!lane_is_taken(packet, owner)) {
-    sent = packet->blocks != NULL;
-    send(heap, packet);
-    open_packet(heap, packet, owner);
-    if (hz_likely(packet->blocks != NULL)) {
-      const unsigned class_id = hz4_class(hz4_page_at(p));
-      packet->blocks->slots[1] = p;
-      packet->class_id = (uint8_t)class_id;
-      atomic_signal_fence(memory_order_release); // a fork must not find a count without its block
-      packet->count = 1;
-      return class_id >= HZ4_WIDE_CLASS ? hz4_count_wide(heap, packet, class_id) || sent : sent;
-    }
+  const bool refused = lane_refuses(packet, owner);
+  const bool sent = !refused && send(heap, packet);
+  if (refused || hz_unlikely(!open_packet(heap, packet, owner, p))) {
+    hz_count(HZ_COUNT_remote_frees, 1);
+    hz4_pages_give(&p, 1, NULL); // a block can always go down
+    return sent;
   }
-  hz4_pages_give(&p, 1, NULL); // no lane, or no memory for a packet: a block can always go down
-  return sent;
+  const bool wide = packet->class_id >= HZ4_WIDE_CLASS;
+  return (wide && hz4_count_wide(heap, packet, packet->class_id)) || sent;
 }

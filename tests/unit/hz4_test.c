@@ -430,6 +430,7 @@ static void owners_that_share_a_lane_get_their_own_blocks(void **state) {
   assert_int_equal(second->index % HZ4_LANES, owner->index % HZ4_LANES);
   assert_ptr_not_equal(second, owner);
   in_thread(give_for_two_owners, theirs);
+  assert_int_equal(count(HZ_COUNT_remote_frees), 4); // by whichever way
   assert_int_equal(queue_length(owner), 1);
   assert_int_equal(queue_length(second), 1);
   assert_ptr_equal(atomic_load(&second->queue)->slots[1], theirs[1]);
