@@ -550,6 +550,8 @@ static void purge_locked(struct hz_segment *s, struct purge_work *work) {
   if (done != bits) set_dirty(s, s->dirty | (bits & ~done));
   if (done != bits && work->budget == 0) purge_return(s, since_ms);
   bucket_update(s);
+  // Meanwhile the last run came back, and its slabs went by another thread's purge.
+  if (s->free == arena.whole && s->dirty == 0) retire_locked(s, work);
 }
 
 size_t hz_arena_purge(uint64_t now_ms, uint64_t idle_ms, unsigned max_calls, bool *more) {

@@ -406,6 +406,20 @@ static void two_threads_may_purge_one_segment_at_once(void **state) {
   assert_int_equal(totals().committed_bytes, 0);
 }
 
+// Neither of the two purges saw the segment empty.
+static void segment_that_two_threads_purge_leaves_with_its_last_run(void **state) {
+  (void)state;
+  start();
+  struct hz_run *run = take(4, 16);
+  given_meanwhile = take(3, 16);
+  hz_arena_give(run);
+  fake_os_interrupt(give_and_purge_in_between);
+  purge_all();
+  assert_true(interrupts != 0);
+  assert_sound();
+  assert_int_equal(totals().committed_bytes, 0);
+}
+
 static bool inner_check_is_sound;
 
 static void check_in_the_second_purge(enum fake_call call, void *at, size_t bytes) {
@@ -1026,6 +1040,7 @@ int main(void) {
       cmocka_unit_test(segment_that_cannot_leave_stays_usable_and_zero),
       cmocka_unit_test(segment_that_keeps_its_pages_is_not_called_zero),
       cmocka_unit_test(two_threads_may_purge_one_segment_at_once),
+      cmocka_unit_test(segment_that_two_threads_purge_leaves_with_its_last_run),
       cmocka_unit_test(slabs_on_their_way_out_are_nobodys),
       cmocka_unit_test(fork_during_a_purge_loses_no_slab),
       cmocka_unit_test(fork_while_a_segment_leaves_loses_no_slab),
