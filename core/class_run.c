@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-#include "core/idle_blocks.h"
+#include "core/counter.h"
 #include "core/meta.h"
+#include "core/os.h"
 
 static uint32_t words_of(const struct hz_run *run) {
   return (run->blocks + 63) / 64;
@@ -80,14 +81,40 @@ bool hz_class_run_has(const struct hz_run *run, const void *block) {
 
 // ---- Pages inside of runs -----------------------------------------------------------------------
 
-static bool is_free_in(const void *run, uint32_t index) {
-  return is_free(run, index);
+// Whole pages between `from` and `to` (block indices, all free). They read as zero afterwards,
+// which nobody relies on: the blocks were free.
+static size_t purge_blocks(const struct hz_run *run, uint32_t from, uint32_t to, unsigned *calls) {
+  const size_t bytes = hz_class_bytes(run->class_id);
+  const uintptr_t start = hz_align_up((uintptr_t)run->base + from * bytes, hz_page_bytes);
+  const uintptr_t end = hz_align_down((uintptr_t)run->base + to * bytes, hz_page_bytes);
+  if (start >= end || *calls == 0) return 0;
+  --*calls;
+  hz_count(HZ_COUNT_purge_calls, 1);
+  return hz_os.purge((void *)start, end - start) ? end - start : 0;
+}
+
+static size_t purge(const struct hz_run *run, unsigned *calls) {
+  size_t purged = 0;
+  for (uint32_t i = 0; i < run->blocks;) {
+    if (!is_free(run, i)) {
+      i++;
+      continue;
+    }
+    uint32_t end = i + 1;
+    while (end < run->blocks && is_free(run, end)) end++;
+    purged += purge_blocks(run, i, end, calls);
+    i = end;
+  }
+  return purged;
 }
 
 size_t hz_class_run_decay(struct hz_run *run, bool all, bool tick, unsigned *calls) {
-  const struct hz_idle_blocks blocks = {run->base, hz_class_bytes(run->class_id), run->blocks,
-                                        is_free_in, run};
-  return hz_idle_blocks_decay(&blocks, &run->idle_ticks, all, tick, calls);
+  if (tick && run->idle_ticks < HZ_IDLE_TICKS) run->idle_ticks++;
+  const bool due = run->idle_ticks == HZ_IDLE_TICKS && *calls != 0;
+  const size_t purged = all || due ? purge(run, calls) : 0;
+  // Done until it is used again, unless the calls ran out on the way.
+  if (due && *calls != 0) run->idle_ticks = HZ_IDLE_TICKS + 1;
+  return purged;
 }
 
 // ---- Check --------------------------------------------------------------------------------------

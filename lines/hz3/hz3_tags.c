@@ -1,15 +1,17 @@
 // The page-tag table of hz3: written when a run changes hands, read by every free.
 #include "lines/hz3/hz3_model.h"
 
-#include "core/slab_table.h"
+#include "core/os.h"
 
-static struct hz_slab_table table;
 _Atomic uint32_t *hz3_tags;
 
+static struct hz_lock lock;
+static size_t committed; // slabs whose tags are writable
+
 bool hz3_tags_start(void) {
-  if (!hz_slab_table_start(&table, sizeof *hz3_tags)) return false;
-  hz3_tags = table.rows;
-  return true;
+  hz_locks_register(HZ_RANK_TABLE, &lock, 1, sizeof lock);
+  hz3_tags = hz_os.reserve_table(hz_arena.slab_count * sizeof *hz3_tags);
+  return hz3_tags != NULL;
 }
 
 void hz3_tags_write(const struct hz_run *run, uint32_t tag) {
@@ -19,5 +21,13 @@ void hz3_tags_write(const struct hz_run *run, uint32_t tag) {
 }
 
 bool hz3_tags_commit(const struct hz_run *run) {
-  return hz_slab_table_commit(&table, hz_slab_of(run->base) + run->slabs);
+  const size_t slabs = hz_slab_of(run->base) + run->slabs;
+  if (hz_likely(slabs <= __atomic_load_n(&committed, __ATOMIC_ACQUIRE))) return true;
+  hz_lock(&lock);
+  const size_t from = hz_align_down(committed * sizeof *hz3_tags, hz_page_bytes);
+  const size_t to = hz_align_up(slabs * sizeof *hz3_tags, hz_page_bytes);
+  const bool done = to <= from || hz_os.commit((char *)hz3_tags + from, to - from);
+  if (done && to > from) __atomic_store_n(&committed, to / sizeof *hz3_tags, __ATOMIC_RELEASE);
+  hz_unlock(&lock);
+  return done;
 }
