@@ -272,6 +272,39 @@ static inline uint64_t seed_told(void) {
   return seed;
 }
 
+// ---- Memory that has been idle ------------------------------------------------------------------
+
+// settle: brings all that is free down to the runs; NULL: it is there already.
+static inline void check_pages_inside_runs_go(void (*settle)(void)) {
+  for (unsigned i = 0; i < 512; i++) memset(blocks[i] = take(4096), 1, 4096);
+  for (unsigned i = 0; i < 512; i += 2) give(blocks[i]);
+  if (settle != NULL) settle();
+  const uint64_t before = count(HZ_COUNT_purged);
+  pass_ms(0);
+  assert_int_equal(count(HZ_COUNT_purged), before);
+  for (unsigned ms = 0; ms < 4000; ms += 125) pass_ms(125);
+  assert_true(count(HZ_COUNT_purged) - before >= 256 * 4096);
+  for (unsigned i = 1; i < 512; i += 2) give(blocks[i]);
+  check_nothing_lost();
+}
+
+// The same; cache.large_bytes is 0.
+static inline void check_empty_runs_go(void (*settle)(void)) {
+  take_blocks(5000);
+  give_blocks(0, 5000);
+  if (settle != NULL) settle();
+  assert_int_equal(count(HZ_COUNT_runs_returned), count(HZ_COUNT_runs_carved));
+  assert_int_equal(gauges().live_bytes, 0);
+  const uint64_t dirty = gauges().free_bytes;
+  assert_true(dirty >= 5000 * BYTES);
+  pass_ms(0);
+  assert_true(gauges().free_bytes >= dirty);
+  for (unsigned ms = 0; ms < 2000; ms += 125) pass_ms(125);
+  assert_int_equal(gauges().free_bytes, 0);
+  assert_int_equal(gauges().committed_bytes, 0);
+  check_sound();
+}
+
 // ---- Threads that allocate after the line's exit callback ---------------------------------------
 
 // The C library makes four rounds of destructors. A sanitizer ends its own part of a thread in the

@@ -254,34 +254,13 @@ static void empty_pages_go_to_the_arena_and_to_the_kernel_after_the_idle_time(vo
   options_default();
   option_set("cache", "large_bytes", 0);
   line_start_as_set();
-  take_blocks(5000);
-  give_blocks(0, 5000);
-  flush();
-  assert_int_equal(count(HZ_COUNT_runs_returned), count(HZ_COUNT_runs_carved));
-  assert_int_equal(gauges().live_bytes, 0);
-  const uint64_t dirty = gauges().free_bytes;
-  assert_true(dirty >= 5000 * 1000);
-  pass_ms(0);
-  assert_true(gauges().free_bytes >= dirty);
-  for (unsigned ms = 0; ms < 2000; ms += 125) pass_ms(125);
-  assert_int_equal(gauges().free_bytes, 0);
-  assert_int_equal(gauges().committed_bytes, 0);
-  check_sound();
+  check_empty_runs_go(flush);
 }
 
 static void free_memory_inside_pages_goes_after_the_idle_time(void **state) {
   (void)state;
   line_start();
-  for (unsigned i = 0; i < 512; i++) memset(blocks[i] = take(4096), 1, 4096);
-  for (unsigned i = 0; i < 512; i += 2) give(blocks[i]);
-  flush();
-  const uint64_t before = count(HZ_COUNT_purged);
-  pass_ms(0);
-  assert_int_equal(count(HZ_COUNT_purged), before);
-  for (unsigned ms = 0; ms < 4000; ms += 125) pass_ms(125);
-  assert_true(count(HZ_COUNT_purged) - before >= 256 * 4096);
-  for (unsigned i = 1; i < 512; i += 2) give(blocks[i]);
-  check_nothing_lost();
+  check_pages_inside_runs_go(flush);
 }
 
 // ---- When memory ends ---------------------------------------------------------------------------

@@ -436,33 +436,14 @@ static void idle_freed_process_shrinks_at_its_next_slow_paths(void **state) {
 static void free_memory_inside_runs_goes_after_the_idle_time(void **state) {
   (void)state;
   start_verifying();
-  for (unsigned i = 0; i < 512; i++) memset(blocks[i] = take(4096), 1, 4096);
-  for (unsigned i = 0; i < 512; i += 2) give(blocks[i]);
-  const uint64_t before = count(HZ_COUNT_purged);
-  pass_ms(0);
-  assert_int_equal(count(HZ_COUNT_purged), before);
-  for (unsigned ms = 0; ms < 4000; ms += 125) pass_ms(125);
-  assert_true(count(HZ_COUNT_purged) - before >= 256 * 4096);
-  for (unsigned i = 1; i < 512; i += 2) give(blocks[i]);
-  check_nothing_lost();
+  check_pages_inside_runs_go(NULL);
 }
 
 static void empty_runs_go_to_the_kernel_after_the_idle_time(void **state) {
   (void)state;
   option_set("cache", "large_bytes", 0);
   start_verifying();
-  take_blocks(5000);
-  give_blocks(0, 5000);
-  assert_int_equal(count(HZ_COUNT_runs_returned), count(HZ_COUNT_runs_carved));
-  assert_int_equal(gauges().live_bytes, 0);
-  const uint64_t dirty = gauges().free_bytes;
-  assert_true(dirty >= 5000 * BYTES);
-  pass_ms(0);
-  assert_true(gauges().free_bytes >= dirty);
-  for (unsigned ms = 0; ms < 2000; ms += 125) pass_ms(125);
-  assert_int_equal(gauges().free_bytes, 0);
-  assert_int_equal(gauges().committed_bytes, 0);
-  check_sound();
+  check_empty_runs_go(NULL);
 }
 
 static void gauges_tell_what_is_live(void **state) {
