@@ -80,7 +80,8 @@ HZ_FAST bool hz_magazine_push(void ***top, void *block) {
 // exceeded by all that wait.
 static inline bool hz_stash_push(_Atomic(struct hz_magazine *) *head, struct hz_magazine *packet,
                                  uint32_t weight, uint32_t most) {
-  struct hz_magazine *below = atomic_load_explicit(head, memory_order_relaxed);
+  // Acquire, here and where the exchange fails: the record below is read, and may be new.
+  struct hz_magazine *below = atomic_load_explicit(head, memory_order_acquire);
   do {
     // `below` may just have been taken and reused: its depth is then a wrong guess, nothing worse,
     // because records of magazines are never unmapped.
@@ -91,7 +92,7 @@ static inline bool hz_stash_push(_Atomic(struct hz_magazine *) *head, struct hz_
     packet->next = below;
     // Release pairs with the acquire in hz_stash_take: the packet's contents come with it.
   } while (!atomic_compare_exchange_weak_explicit(head, &below, packet, memory_order_release,
-                                                  memory_order_relaxed));
+                                                  memory_order_acquire));
   return true;
 }
 
