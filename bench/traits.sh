@@ -45,7 +45,7 @@ trait() {
   ours=$(count "$profile" "$expression" "$@")
   base=$(count "$other" "$expression" "$@")
   awk -v a="$ours" -v b="$base" -v f="$factor" 'BEGIN { exit !(b >= a * f) }' || word=over verdict=1
-  printf '%-11s %-38s %9d  %s %9d  at least %s times less  %s\n' \
+  printf '%-24s %-38s %9d  %s %9d  at least %s times less  %s\n' \
     "$profile" "$text" "$ours" "$other" "$base" "$factor" "$word"
 }
 
@@ -55,4 +55,10 @@ trait hz3-r90 hz3 'packets, most frees remote' 'remote_batches' 2.5 threads=4 st
 trait hz3-lowmem hz3 'KiB resident, 16 threads' 'peak_kib' 1.5 threads=16 steps=1000000 ws=400 min=16 max=2048 remote=90 ring=65536
 trait hz4 hz3 'packets, most frees remote' 'remote_batches' 5 threads=4 steps=500000 ws=400 min=16 max=1024 remote=90 ring=4096
 trait hz4-rss hz4 'KiB resident, 16 threads, touched' 'peak_kib' 1.4 threads=16 steps=200000 ws=100 min=16 max=2048 remote=90 ring=64 touch=2048
+trait hz5 hz3 'KiB resident, 16 threads, untouched' 'peak_kib' 1.2 threads=16 steps=400000 ws=400 min=16 max=32768 remote=50 ring=4096
+trait hz5-pagerun64-cross128 hz5 'run blocks from the arena, to 128 KiB' 'run_blocks' 4 threads=16 steps=100000 ws=400 min=16 max=131072 remote=90 ring=4096
+trait hz5-large128-rss hz5 'KiB resident, to 1 MiB, touched' 'peak_kib' 2 threads=16 steps=300 ws=2 min=65537 max=1048576 remote=0 ring=64 touch=1048576
+trait hz5-large128-source16 hz5 'run blocks from the arena, to 128 KiB' 'run_blocks' 4 threads=16 steps=100000 ws=400 min=65537 max=131072 remote=90 ring=4096
+trait hz5-large128-transfer128 hz5-large128-source16 'run blocks from the arena, to 128 KiB' 'run_blocks' 1.5 threads=16 steps=100000 ws=400 min=65537 max=131072 remote=90 ring=4096
+trait hz5-local2p hz5 'slow paths, 64 KiB blocks, local' 'refills + run_blocks' 10 threads=2 steps=200000 ws=400 min=65536 max=65536 remote=0 ring=64
 exit $verdict

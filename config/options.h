@@ -16,6 +16,8 @@ struct hz_common {
   uint64_t arena_reserve; // bytes
   uint64_t purge_idle_ms;
   uint64_t cache_run_bytes; // per thread
+  uint64_t cache_run_batch;
+  uint64_t cache_run_transfer; // per slab count
   uint64_t cache_large_bytes;
   uint64_t stats_exact;
   uint64_t stats_interval_s; // 0: no reports while the process runs

@@ -50,7 +50,9 @@ void hz_above_give(struct hz_run_cache *cache, void *p, bool *pause) {
     *pause = run_call_counts(cache);
   } else {
     const bool inside = hz_slab_of(p) < hz_arena.slab_count;
-    hz_misuse(HZ_MISUSE_FOREIGN, p, inside ? "inside the heap, so freed before, perhaps" : NULL);
+    if (hz_arena_run_began(p)) hz_misuse(HZ_MISUSE_DOUBLE, p, "its slabs are free");
+    else
+      hz_misuse(HZ_MISUSE_FOREIGN, p, inside ? "inside the heap, so freed before, perhaps" : NULL);
   }
 }
 
@@ -58,15 +60,15 @@ size_t hz_above_usable(void *p) {
   void *base;
   const struct hz_run *run = hz_run_of(p);
   const struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
-  if (run != NULL) base = run->base;
+  if (run != NULL) base = hz_run_base(run);
   const bool live = run != NULL ? run->state == HZ_RUN_LIVE : large != NULL && hz_large_live(large);
   if (live && p == base)
     return run != NULL ? (size_t)run->slabs << HZ_SLAB_SHIFT : hz_large_usable(large);
   if (p == NULL) return 0;
-  const bool ours = run != NULL || large != NULL;
-  hz_misuse(!ours       ? HZ_MISUSE_FOREIGN
-            : p != base ? HZ_MISUSE_INTERIOR
-                        : HZ_MISUSE_DOUBLE,
+  const bool ours = run != NULL || large != NULL, freed = hz_arena_run_began(p);
+  hz_misuse(freed || (ours && p == base) ? HZ_MISUSE_DOUBLE
+            : ours                       ? HZ_MISUSE_INTERIOR
+                                         : HZ_MISUSE_FOREIGN,
             p, "asked for its size");
   return 0;
 }
@@ -74,7 +76,7 @@ size_t hz_above_usable(void *p) {
 void *hz_above_resize(void *p, size_t bytes) {
   void *base;
   struct hz_run *run = hz_run_of(p);
-  if (run != NULL && run->state == HZ_RUN_LIVE && p == run->base)
+  if (run != NULL && run->state == HZ_RUN_LIVE && p == hz_run_base(run))
     return hz_run_block_resize(run, bytes) ? p : NULL;
   struct hz_large *large = run == NULL ? hz_large_of(p, &base) : NULL;
   return large != NULL && p == base && hz_large_live(large) ? hz_large_resize(large, bytes) : NULL;

@@ -39,9 +39,8 @@ struct hz_segment {
   uint32_t index;
   int8_t bucket; // -1: nothing free
   bool queued;
-  struct hz_run runs[HZ_SEGMENT_SLABS];
 };
-static_assert(sizeof(struct hz_run) <= 64, "a run's record is one cache line");
+enum { SEGMENT_RUNS_BYTES = HZ_SEGMENT_SLABS * sizeof(struct hz_run) };
 
 struct hz_arena_range hz_arena;
 
@@ -55,7 +54,7 @@ static struct {
   size_t table_bytes;
   uint8_t *kind; // tables over all segments: read freely, written under the lock
   void **record; // KIND_LINE: its hz_segment; KIND_LARGE: the block's record
-  size_t kind_committed, record_committed; // segments whose rows are writable
+  size_t kind_committed, record_committed, runs_committed; // segments whose rows are writable
   struct hz_segment *buckets[BUCKETS];
   struct hz_segment *purge_oldest, *purge_newest;
   struct hz_segment *spare; // records of given-back segments
@@ -180,7 +179,8 @@ static bool table_commit(void *table, size_t row_bytes, size_t *committed, size_
 
 static bool tables_commit(size_t count) {
   return table_commit(arena.kind, sizeof *arena.kind, &arena.kind_committed, count) &&
-         table_commit(arena.record, sizeof *arena.record, &arena.record_committed, count);
+         table_commit(arena.record, sizeof *arena.record, &arena.record_committed, count) &&
+         table_commit(hz_arena.runs, SEGMENT_RUNS_BYTES, &arena.runs_committed, count);
 }
 
 static void set_kind(size_t index, size_t count, enum segment_kind kind) {
@@ -190,7 +190,7 @@ static void set_kind(size_t index, size_t count, enum segment_kind kind) {
                      __ATOMIC_RELEASE);
   }
   if (kind == KIND_NONE) arena.first_free = hz_min(arena.first_free, index);
-  else arena.top = hz_max(arena.top, index + count);
+  else __atomic_store_n(&arena.top, hz_max(arena.top, index + count), __ATOMIC_RELAXED);
 }
 
 static uint8_t kind_of(size_t index) {
@@ -274,6 +274,10 @@ static struct hz_segment *segment_open(void) {
 
 // ---- Runs --------------------------------------------------------------------------------------
 
+static struct hz_run *runs_of(const struct hz_segment *s) {
+  return &hz_arena.runs[(size_t)s->index * HZ_SEGMENT_SLABS];
+}
+
 static struct hz_run *run_in(struct hz_segment *s, unsigned slabs, unsigned align_slabs) {
   // Slabs that have pages already come first: they cost no fault, and others stay untouched.
   uint64_t starts = aligned_starts(s->dirty, slabs, align_slabs);
@@ -281,11 +285,10 @@ static struct hz_run *run_in(struct hz_segment *s, unsigned slabs, unsigned alig
   if (starts == 0) return NULL;
   const unsigned first = (unsigned)__builtin_ctzll(starts);
   const uint64_t bits = ones(slabs) << first;
-  struct hz_run *run = &s->runs[first];
+  struct hz_run *run = &runs_of(s)[first];
   run->zero = (s->dirty & bits) == 0;
-  run->base = (char *)segment_base(s->index) + ((size_t)first << HZ_SLAB_SHIFT);
   run->slabs = (uint8_t)slabs;
-  for (unsigned i = 0; i < slabs; i++) s->runs[first + i].lead = (uint8_t)first;
+  for (unsigned i = 0; i < slabs; i++) run[i].lead = (uint8_t)first;
   s->free &= ~bits;
   set_dirty(s, s->dirty & ~bits);
   bucket_update(s);
@@ -306,17 +309,24 @@ static struct hz_run *take_locked(unsigned slabs, unsigned align_slabs) {
   return s == NULL ? NULL : run_in(s, slabs, align_slabs);
 }
 
-struct hz_run *hz_arena_take(unsigned slabs, size_t align) {
+struct hz_run *hz_arena_take_list(unsigned slabs, size_t align, unsigned count) {
   HZ_ASSERT(slabs >= 1 && hz_arena_run_fits((size_t)slabs << HZ_SLAB_SHIFT, align));
   const unsigned align_slabs = align <= HZ_SLAB_BYTES ? 1 : (unsigned)(align >> HZ_SLAB_SHIFT);
+  struct hz_run *list = NULL, **end = &list;
   hz_lock(&arena.lock);
-  struct hz_run *run = take_locked(slabs, align_slabs);
+  for (; count != 0 && (*end = take_locked(slabs, align_slabs)) != NULL; count--)
+    end = &(*end)->next;
   hz_unlock(&arena.lock);
-  return run;
+  *end = NULL;
+  return list;
+}
+
+struct hz_run *hz_arena_take(unsigned slabs, size_t align) {
+  return hz_arena_take_list(slabs, align, 1);
 }
 
 static struct hz_segment *segment_of_run(const struct hz_run *run) {
-  return arena.record[((uintptr_t)run->base - hz_arena.base) >> HZ_SEGMENT_SHIFT];
+  return arena.record[(size_t)(run - hz_arena.runs) / HZ_SEGMENT_SLABS];
 }
 
 static void give_bits(struct hz_segment *s, uint64_t bits) {
@@ -363,7 +373,7 @@ bool hz_arena_resize(struct hz_run *run, unsigned slabs) {
     const uint64_t bits = inside ? ones(slabs - old) << (first + old) : 0;
     done = inside && (s->free & bits) == bits;
     if (done) {
-      for (unsigned i = old; i < slabs; i++) s->runs[first + i].lead = (uint8_t)first;
+      for (unsigned i = old; i < slabs; i++) run[i].lead = (uint8_t)first;
       s->free &= ~bits;
       set_dirty(s, s->dirty & ~bits);
       bucket_update(s);
@@ -378,13 +388,19 @@ bool hz_arena_resize(struct hz_run *run, unsigned slabs) {
 struct hz_run *hz_run_of(const void *p) {
   const size_t slab = hz_slab_of(p);
   if (slab >= hz_arena.slab_count || kind_of(slab / HZ_SEGMENT_SLABS) != KIND_LINE) return NULL;
-  struct hz_segment *s = __atomic_load_n(
-      (struct hz_segment **)&arena.record[slab / HZ_SEGMENT_SLABS], __ATOMIC_ACQUIRE);
-  const size_t index = slab % HZ_SEGMENT_SLABS, lead = s->runs[index].lead;
-  struct hz_run *run = &s->runs[lead];
+  const size_t index = slab % HZ_SEGMENT_SLABS, lead = hz_arena.runs[slab].lead;
+  struct hz_run *run = &hz_arena.runs[slab - index + lead];
   // A free slab names whichever run held it last.
   if (index < lead || index - lead >= run->slabs) return NULL;
   return atomic_load_explicit(&run->state, memory_order_relaxed) == HZ_RUN_NONE ? NULL : run;
+}
+
+bool hz_arena_run_began(const void *p) {
+  const size_t slab = hz_slab_of(p);
+  if (slab >= hz_arena.slab_count || kind_of(slab / HZ_SEGMENT_SLABS) != KIND_LINE) return false;
+  const struct hz_run *run = &hz_arena.runs[slab];
+  return p == hz_run_base(run) && run->slabs != 0 && run->lead == slab % HZ_SEGMENT_SLABS &&
+         atomic_load_explicit(&run->state, memory_order_relaxed) == HZ_RUN_NONE;
 }
 
 // ---- Large blocks ------------------------------------------------------------------------------
@@ -648,7 +664,8 @@ bool hz_arena_start(size_t reserve_bytes) {
   arena.whole = ~UINT64_C(0);
   const size_t kind_bytes = hz_align_up(arena.segment_count, hz_page_bytes);
   char *tables = hz_os.reserve_table(kind_bytes + arena.segment_count * sizeof *arena.record);
-  if (tables == NULL) return false;
+  hz_arena.runs = hz_os.reserve_table(arena.segment_count * SEGMENT_RUNS_BYTES);
+  if (tables == NULL || hz_arena.runs == NULL) return false;
   hz_arena.kind = arena.kind = (uint8_t *)tables;
   arena.record = (void **)(tables + kind_bytes);
   hz_arena.base = (uintptr_t)base;
@@ -669,11 +686,36 @@ bool hz_arena_run_fits(size_t bytes, size_t align) {
   return hz_align_up(first, hz_max(align, 1)) + hz_max(bytes, 1) <= HZ_SEGMENT_BYTES;
 }
 
+size_t hz_arena_top(void) {
+  return __atomic_load_n(&arena.top, __ATOMIC_RELAXED) * HZ_SEGMENT_SLABS;
+}
+
 // A limit below what is reserved shows in this: not even a page can be mapped.
 static bool address_space_is_used_up(void) {
   void *probe = hz_os.reserve(hz_page_bytes, hz_page_bytes);
   if (probe != NULL) hz_os.abandon(probe, hz_page_bytes);
   return probe == NULL;
+}
+
+// Segments that could ever be in use from here on under the limit: it is not worth while to hold
+// tables for more. Others may have mapped some of the places in between.
+static size_t reachable_segments(void) {
+  enum { OCCUPIED = 1024 };
+  const size_t limit = hz_os.address_limit();
+  if (limit == 0) return arena.segment_count;
+  return hz_min(arena.segment_count, arena.top + (limit >> HZ_SEGMENT_SHIFT) + OCCUPIED);
+}
+
+// Only shrinks; what is cut off was never in use, so who still reads the old end is none the worse.
+// Of the tables, that of the runs is worth giving back.
+static void set_reach(size_t segments) {
+  const size_t keep = hz_max(segments, arena.runs_committed);
+  const size_t from = hz_align_up(keep * SEGMENT_RUNS_BYTES, hz_page_bytes);
+  const size_t to = hz_align_down(arena.segment_count * SEGMENT_RUNS_BYTES, hz_page_bytes);
+  if (from < to) hz_os.abandon((char *)hz_arena.runs + from, to - from);
+  arena.segment_count = segments;
+  __atomic_store_n(&hz_arena.segment_count, segments, __ATOMIC_RELAXED);
+  __atomic_store_n(&hz_arena.slab_count, segments * HZ_SEGMENT_SLABS, __ATOMIC_RELAXED);
 }
 
 bool hz_arena_concede(void) {
@@ -686,6 +728,7 @@ bool hz_arena_concede(void) {
       if (kind_of(i) == KIND_NONE) abandon_segments(i, 1);
     if (arena.top < arena.segment_count)
       abandon_segments(arena.top, arena.segment_count - arena.top);
+    set_reach(reachable_segments());
   }
   hz_unlock(&arena.lock);
   return concede;
@@ -705,7 +748,7 @@ static const char *check_segment(const struct hz_segment *s, uint64_t *dirty) {
   if (s->queued != (s->dirty != 0)) return "arena: the purge queue disagrees with the dirty word";
   *dirty += (uint64_t)__builtin_popcountll(s->dirty);
   for (unsigned i = 0; i < HZ_SEGMENT_SLABS;) {
-    const struct hz_run *run = &s->runs[i];
+    const struct hz_run *run = &runs_of(s)[i];
     if ((arena.whole >> i & 1) == 0) { // the head
       i++;
       continue;
@@ -721,7 +764,7 @@ static const char *check_segment(const struct hz_segment *s, uint64_t *dirty) {
     if (((s->free | s->purging) & (ones(run->slabs) << i)) != 0)
       return "arena: a run holds a free slab";
     for (unsigned k = 1; k < run->slabs; k++)
-      if (s->runs[i + k].lead != i) return "arena: a slab of a run names another lead";
+      if (run[k].lead != i) return "arena: a slab of a run names another lead";
     i += run->slabs;
   }
   return NULL;

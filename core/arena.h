@@ -34,30 +34,37 @@ enum hz_run_state {
   HZ_RUN_CACHED, // one block, free, in a thread's run cache
 };
 
-// A run of slabs. Lives outside the slabs, one record per slab, the first slab's is in use.
+// A run of slabs. One record per slab in a table outside of them (hz_arena.runs), the first slab's is
+// in use. The arena itself needs the first four bytes, and `next` where it is given a list; of class
+// runs the rest is core/class_run.c's, or a line's own, in another shape (lines/hz5).
 struct hz_run {
-  struct hz_run *next, *prev; // in whichever list holds the run
-  uint64_t *free_bits;        // class runs: a bit per block, set = free; core/class_run.c
-  uint64_t one_word;          // the bitmap of runs of up to 64 blocks
-  void *base;                 // first byte of the first slab
-  uint32_t blocks, free;      // class runs: all, and free in the bitmap
-  uint16_t home;              // class runs: list that wants the run; the line's meaning
-  uint8_t class_id;           // class runs
-  uint8_t slabs;              // 1..64
-  uint8_t lead;               // of every slab: index of its run's first slab in the segment
-  _Atomic uint8_t state;      // enum hz_run_state
-  bool zero;                  // every byte was zero when the run was taken
-  uint8_t first_word;         // class runs: no free bit in a bitmap word below this one
-  uint8_t idle_ticks;         // class runs: ticks since a block was taken or given
+  uint8_t lead;          // of every slab: index of its run's first slab in the segment
+  uint8_t slabs;         // 1..64
+  _Atomic uint8_t state; // enum hz_run_state
+  bool zero;             // every byte was zero when the run was taken
+  // Class runs.
+  uint32_t free;       // free blocks, in the bitmap
+  uint64_t *free_bits; // a bit per block, set = free
+  uint64_t one_word;   // the bitmap of runs of up to 64 blocks
+  struct hz_run *next; // in whichever list holds the run, of any kind
+  struct hz_run *prev;
+  uint32_t blocks;
+  uint16_t home; // list that wants the run; the line's meaning
+  uint8_t class_id;
+  uint8_t first_word; // no free bit in a bitmap word below this one
+  uint8_t idle_ticks; // ticks since a block was taken or given
+  uint8_t unused[15];
 };
+static_assert(sizeof(struct hz_run) == 64, "a cache line; hz_run_base divides by shifting");
 
 struct hz_segment;
 
-// Read by hot paths; constant after hz_arena_start, in a cache line of its own.
+// Read by hot paths; after hz_arena_start only hz_arena_concede changes it. In a cache line of its own.
 struct hz_arena_range {
   _Alignas(HZ_CACHE_LINE) uintptr_t base;
   size_t slab_count, segment_count;
   const uint8_t *kind; // of each segment; HZ_SEGMENT_OF_RUNS or something else
+  struct hz_run *runs; // by slab; writable below hz_arena_top
 };
 extern HZ_HIDDEN struct hz_arena_range hz_arena;
 
@@ -80,17 +87,29 @@ size_t hz_arena_bytes(void);
 
 // Address space that is reserved and not in use goes back, and segments are claimed one by one from
 // then on: for when the kernel refuses, perhaps because RLIMIT_AS was lowered below the
-// reservation. True: something was given up.
+// reservation. The arena then ends where the limit lets it: hz_arena.slab_count shrinks. True:
+// something was given up.
 bool hz_arena_concede(void);
+
+// A number of slabs below which all runs lie; it never shrinks. Multiple of HZ_SEGMENT_SLABS.
+size_t hz_arena_top(void);
 
 // Which slab an address lies in; >= hz_arena.slab_count for addresses that are not ours.
 HZ_FAST size_t hz_slab_of(const void *p) {
   return ((uintptr_t)p - hz_arena.base) >> HZ_SLAB_SHIFT;
 }
 
+// The first byte of a run.
+HZ_FAST void *hz_run_base(const struct hz_run *run) {
+  return (char *)hz_arena.base + ((size_t)(run - hz_arena.runs) << HZ_SLAB_SHIFT);
+}
+
 // A run of `slabs` whose base is a multiple of align (a power of two), as hz_arena_run_fits allows.
 // state is HZ_RUN_NONE, to be set by the taker. NULL: no memory. Any thread.
 struct hz_run *hz_arena_take(unsigned slabs, size_t align);
+
+// Up to `count` of such runs, linked by next, under one lock. NULL: no memory for any.
+struct hz_run *hz_arena_take_list(unsigned slabs, size_t align, unsigned count);
 
 // Takes a run back.
 void hz_arena_give(struct hz_run *run);
@@ -104,6 +123,10 @@ bool hz_arena_resize(struct hz_run *run, unsigned slabs);
 // The run that an address lies in; NULL: none (free slab, large block, not ours). The answer is
 // meaningful to a caller who owns a block there; for others it is a guess for a message.
 struct hz_run *hz_run_of(const void *p);
+
+// Whether the latest run to hold the free slab that p lies in began at p: who frees p has freed it
+// before.
+bool hz_arena_run_began(const void *p);
 
 // Whole segments in a row for a large block; nothing is committed. record: kept for the block.
 // Returns the base, or NULL. align: a power of two.

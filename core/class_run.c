@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "core/counter.h"
+#include "core/idle_blocks.h"
 #include "core/meta.h"
-#include "core/os.h"
 
 static uint32_t words_of(const struct hz_run *run) {
   return (run->blocks + 63) / 64;
@@ -42,7 +41,7 @@ uint32_t hz_class_run_take(struct hz_run *run, void **out, uint32_t want) {
     while (bits != 0 && got < want) {
       const unsigned bit = (unsigned)__builtin_ctzll(bits);
       bits &= bits - 1;
-      out[want - ++got] = (char *)run->base + (w * 64 + bit) * bytes;
+      out[want - ++got] = (char *)hz_run_base(run) + (w * 64 + bit) * bytes;
     }
     run->free_bits[w] = bits;
   }
@@ -56,7 +55,7 @@ bool hz_class_run_give(struct hz_run *run, unsigned class_id, const void *block,
                        enum hz_misuse_kind *reason) {
   *reason = HZ_MISUSE_FOREIGN;
   if (run == NULL || run->state != HZ_RUN_CLASS || run->class_id != class_id) return false;
-  const size_t offset = (size_t)((const char *)block - (const char *)run->base);
+  const size_t offset = (size_t)((const char *)block - (const char *)hz_run_base(run));
   const uint32_t index = hz_class_index(class_id, offset);
   *reason = HZ_MISUSE_INTERIOR;
   if (index >= run->blocks || index * hz_class_bytes(class_id) != offset) return false;
@@ -75,46 +74,20 @@ static bool is_free(const struct hz_run *run, uint32_t index) {
 }
 
 bool hz_class_run_has(const struct hz_run *run, const void *block) {
-  const size_t offset = (size_t)((const char *)block - (const char *)run->base);
+  const size_t offset = (size_t)((const char *)block - (const char *)hz_run_base(run));
   return is_free(run, hz_class_index(run->class_id, offset));
 }
 
 // ---- Pages inside of runs -----------------------------------------------------------------------
 
-// Whole pages between `from` and `to` (block indices, all free). They read as zero afterwards,
-// which nobody relies on: the blocks were free.
-static size_t purge_blocks(const struct hz_run *run, uint32_t from, uint32_t to, unsigned *calls) {
-  const size_t bytes = hz_class_bytes(run->class_id);
-  const uintptr_t start = hz_align_up((uintptr_t)run->base + from * bytes, hz_page_bytes);
-  const uintptr_t end = hz_align_down((uintptr_t)run->base + to * bytes, hz_page_bytes);
-  if (start >= end || *calls == 0) return 0;
-  --*calls;
-  hz_count(HZ_COUNT_purge_calls, 1);
-  return hz_os.purge((void *)start, end - start) ? end - start : 0;
-}
-
-static size_t purge(const struct hz_run *run, unsigned *calls) {
-  size_t purged = 0;
-  for (uint32_t i = 0; i < run->blocks;) {
-    if (!is_free(run, i)) {
-      i++;
-      continue;
-    }
-    uint32_t end = i + 1;
-    while (end < run->blocks && is_free(run, end)) end++;
-    purged += purge_blocks(run, i, end, calls);
-    i = end;
-  }
-  return purged;
+static bool is_free_in(const void *run, uint32_t index) {
+  return is_free(run, index);
 }
 
 size_t hz_class_run_decay(struct hz_run *run, bool all, bool tick, unsigned *calls) {
-  if (tick && run->idle_ticks < HZ_IDLE_TICKS) run->idle_ticks++;
-  const bool due = run->idle_ticks == HZ_IDLE_TICKS && *calls != 0;
-  const size_t purged = all || due ? purge(run, calls) : 0;
-  // Done until it is used again, unless the calls ran out on the way.
-  if (due && *calls != 0) run->idle_ticks = HZ_IDLE_TICKS + 1;
-  return purged;
+  const struct hz_idle_blocks blocks = {hz_run_base(run), hz_class_bytes(run->class_id),
+                                        run->blocks, is_free_in, run};
+  return hz_idle_blocks_decay(&blocks, &run->idle_ticks, all, tick, calls);
 }
 
 // ---- Check --------------------------------------------------------------------------------------

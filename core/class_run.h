@@ -12,10 +12,9 @@
 #define HZ_CORE_CLASS_RUN_H
 
 #include "core/arena.h"
+#include "core/idle_blocks.h"
 #include "core/misuse.h"
 #include "core/size_class.h"
-
-enum { HZ_IDLE_TICKS = 4 }; // ticks come four times per purge.idle_ms (core/tick.c)
 
 // Makes `run`, just taken from the arena with the class's number of slabs, a run of free blocks.
 // False: no memory for its bitmap; nothing has changed.
@@ -36,10 +35,8 @@ bool hz_class_run_give(struct hz_run *run, unsigned class_id, const void *block,
 // Whether a block is free here. block: the start of a block of this run.
 bool hz_class_run_has(const struct hz_run *run, const void *block);
 
-// Gives back the pages that only free blocks touch: at once (all), or once after nothing was taken
-// or given for HZ_IDLE_TICKS ticks. tick: one has passed. *calls: system calls that may still be
-// made; counted down to 0 when they do not suffice. Returns bytes. The caller's lock is held: the
-// free blocks must stay free meanwhile.
+// Gives back the pages that only free blocks touch, as hz_idle_blocks_decay does it. The caller's
+// lock is held: the free blocks must stay free meanwhile.
 size_t hz_class_run_decay(struct hz_run *run, bool all, bool tick, unsigned *calls);
 
 // NULL, or the first broken invariant.

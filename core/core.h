@@ -8,6 +8,8 @@ struct hz_core_options {
   size_t reserve_bytes;     // arena.reserve
   uint64_t purge_idle_ms;   // purge.idle_ms
   size_t run_cache_bytes;   // cache.run_bytes
+  unsigned run_batch;       // cache.run_batch
+  size_t run_transfer;      // cache.run_transfer
   size_t large_cache_bytes; // cache.large_bytes
 };
 

@@ -17,7 +17,7 @@
   X(taken_over, "runs", "runs of slabs taken over from a thread that had ended")                   \
   X(runs_carved, "runs", "runs of slabs cut into blocks")                                          \
   X(runs_returned, "runs", "runs whose blocks were all free and that went back to the arena")      \
-  X(run_blocks, "calls", "blocks of 64 KiB to 4 MiB taken from the arena (cache misses)")          \
+  X(run_blocks, "calls", "times blocks of 64 KiB to 4 MiB were fetched from the arena")            \
   X(large_maps, "calls", "blocks above 4 MiB that were newly mapped")                              \
   X(large_reuses, "calls", "blocks above 4 MiB served from the cache")                             \
   X(large_moves, "calls", "blocks above 4 MiB grown by moving pages, not bytes")                   \

@@ -59,7 +59,7 @@ enum hz_lock_rank {
   HZ_RANK_THREADS, // the registry of threads
   HZ_RANK_CLASS,   // one size class's runs
   HZ_RANK_LARGE,
-  HZ_RANK_TABLE, // a line's table over the arena
+  HZ_RANK_TABLE, // a line's tables, its idle heaps, its records
   HZ_RANK_ARENA,
   HZ_RANK_META,
 };

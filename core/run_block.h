@@ -16,6 +16,9 @@ struct hz_run_cache {
 
 // Budget of one cache in bytes: option cache.run_bytes.
 extern size_t hz_run_cache_bytes;
+// Blocks that a cache that has none of a slab count takes at once, as far as half of the budget and
+// 4 MiB go: option cache.run_batch.
+extern unsigned hz_run_batch;
 
 // cache: NULL for threads that have none, here and in hz_run_block_give.
 // A block of `bytes` aligned to `align`, as hz_arena_run_fits allows. *zero: all its bytes are zero.

@@ -23,6 +23,7 @@ static struct {
   uint32_t count;
   _Atomic uint32_t orphans;
   void (*on_exit)(struct hz_thread *);
+  void (*after_fork)(void); // or NULL
   pthread_key_t key;
 } registry;
 
@@ -37,6 +38,10 @@ bool hz_thread_start(void) {
 
 void hz_threads_on_exit(void (*callback)(struct hz_thread *)) {
   registry.on_exit = callback;
+}
+
+void hz_threads_after_fork(void (*callback)(void)) {
+  registry.after_fork = callback;
 }
 
 static struct chunk *chunk_with_room(uint32_t *first_slot) {
@@ -145,5 +150,6 @@ void hz_fork_child(void) {
   }
   atomic_store_explicit(&registry.orphans, orphans, memory_order_relaxed);
   hz_arena_fork_child();
+  if (registry.after_fork != NULL) registry.after_fork();
   if (took_locks) hz_locks_after_fork();
 }

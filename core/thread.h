@@ -20,6 +20,10 @@ bool hz_thread_start(void);
 // thread-specific data. Other destructors may still allocate and free afterwards.
 void hz_threads_on_exit(void (*callback)(struct hz_thread *thread));
 
+// For a line that has something to put right in a forked child before any thread of it goes on:
+// called there while the forking thread is alone. Must be short: most children call exec.
+void hz_threads_after_fork(void (*callback)(void));
+
 // Gives the calling thread a slot and arms the exit callback. The line's thread-local pointer must
 // be set already: arming may allocate. False: no slot or no memory.
 bool hz_thread_attach(struct hz_thread *thread);

@@ -6,6 +6,7 @@
 #include "core/arena.h"
 #include "core/large.h"
 #include "core/os.h"
+#include "core/run_transfer.h"
 
 enum {
   PERIODS = 4, // ticks per idle time: memory leaves at most a quarter late
@@ -37,6 +38,7 @@ static HZ_SLOW enum hz_tick work(enum hz_tick kind, uint64_t now_ms) {
   if (more) hz_tick_rest();
   if (kind == HZ_TICK_PERIOD) {
     hz_large_purge(now_ms, hz_purge_idle_ms);
+    hz_run_transfer_decay();
     if (hz_tick_hook != NULL) hz_tick_hook(now_ms);
   }
   return kind;
@@ -52,5 +54,6 @@ enum hz_tick hz_tick(void) {
 
 size_t hz_purge_all(void) {
   bool more;
-  return hz_arena_purge(UINT64_MAX, 0, UINT_MAX, &more) + hz_large_purge(UINT64_MAX, 0);
+  const size_t passed_on = hz_run_transfer_flush();
+  return passed_on + hz_arena_purge(UINT64_MAX, 0, UINT_MAX, &more) + hz_large_purge(UINT64_MAX, 0);
 }

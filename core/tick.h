@@ -28,7 +28,8 @@ enum hz_tick hz_tick(void);
 // The line could not finish either: HZ_TICK_REST will come.
 void hz_tick_rest(void);
 
-// Gives every free slab and cached large block back at once. Returns bytes.
+// Gives every free slab and every block above 64 KiB that waits for nobody in particular back at
+// once. Returns bytes.
 size_t hz_purge_all(void);
 
 #endif

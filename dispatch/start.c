@@ -87,6 +87,8 @@ static bool start_line(const struct hz_line *line) {
       .reserve_bytes = hz_common.arena_reserve,
       .purge_idle_ms = hz_common.purge_idle_ms,
       .run_cache_bytes = hz_common.cache_run_bytes,
+      .run_batch = (unsigned)hz_common.cache_run_batch,
+      .run_transfer = hz_common.cache_run_transfer,
       .large_cache_bytes = hz_common.cache_large_bytes,
   };
   hz_misuse_action = (int)hz_common.on_misuse;

@@ -46,6 +46,11 @@ check_threads() {
   ends_well "$profile" "a thread that only frees" "$programs/home_consumer"
 }
 
+check_records() {
+  ends_well "$1" "records of 1 GiB of blocks of all sizes" "$programs/home_records" mixed
+  ends_well "$1" "records of 1 GiB of small blocks" "$programs/home_records" small
+}
+
 check_filter() {
   ends_well "$1" "a filter that allows memory calls alone" "$programs/home_seccomp"
 }
@@ -119,6 +124,7 @@ done
 for profile in $(extreme_profiles); do check_idle "$profile"; done
 for profile in $(default_profiles); do
   check_loading "$profile"
+  check_records "$profile"
   check_filter "$profile"
   check_static "$profile"
   check_closed_stderr "$profile"

@@ -124,7 +124,7 @@ check_options() {
 
 check_profile_names() {
   local name
-  for name in $(grep -h -o -E 'hz[0-9]-[a-z0-9]+' "${documents[@]}" | sort -u); do
+  for name in $(grep -h -o -E 'hz[0-9]-[a-z0-9]+(-[a-z0-9]+)*' "${documents[@]}" | sort -u); do
     [ "$name" != hz3-fsat ] || continue # the documents' example of a mistake
     run none "$cli" profiles "$name"
     expect "the documents name the profile $name"

@@ -15,13 +15,13 @@ bool hz3_tags_start(void) {
 }
 
 void hz3_tags_write(const struct hz_run *run, uint32_t tag) {
-  const size_t first = hz_slab_of(run->base);
+  const size_t first = hz_slab_of(hz_run_base(run));
   for (size_t i = first; i < first + run->slabs; i++)
     atomic_store_explicit(&hz3_tags[i], tag, memory_order_relaxed);
 }
 
 bool hz3_tags_commit(const struct hz_run *run) {
-  const size_t slabs = hz_slab_of(run->base) + run->slabs;
+  const size_t slabs = hz_slab_of(hz_run_base(run)) + run->slabs;
   if (hz_likely(slabs <= __atomic_load_n(&committed, __ATOMIC_ACQUIRE))) return true;
   hz_lock(&lock);
   const size_t from = hz_align_down(committed * sizeof *hz3_tags, hz_page_bytes);

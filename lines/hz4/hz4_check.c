@@ -9,7 +9,7 @@ static const char *check_page(const struct hz4_heap *heap, const struct hz_run *
   if (run->class_id != class_id) return "hz4: a page is in another class's list";
   if (run->free == 0) return "hz4: a page without free blocks is listed";
   if (run->free == run->blocks) return "hz4: an empty page is listed";
-  const struct hz4_page *page = hz4_page_at(run->base);
+  const struct hz4_page *page = hz4_page_at(hz_run_base(run));
   for (unsigned i = 0; i < run->slabs; i++)
     if (hz4_owner(&page[i]) != heap || hz4_class(&page[i]) != class_id)
       return "hz4: the head disagrees with a page's list";

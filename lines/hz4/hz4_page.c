@@ -42,7 +42,7 @@ static void list_remove(struct hz4_heap *heap, struct hz_run *run) {
 // ---- The head -----------------------------------------------------------------------------------
 
 static void write_head(const struct hz_run *run, struct hz4_heap *owner) {
-  struct hz4_page *page = hz4_page_at(run->base);
+  struct hz4_page *page = hz4_page_at(hz_run_base(run));
   for (unsigned i = 0; i < run->slabs; i++) {
     atomic_store_explicit(&page[i].class_id, run->class_id, memory_order_relaxed);
     atomic_store_explicit(&page[i].lane, owner != NULL ? owner->index % HZ4_LANES : 0,

@@ -133,7 +133,8 @@ static bool fake_claim(void *at, size_t bytes) {
 
 static bool fake_abandon(void *at, size_t bytes) {
   bool done = begin(FAKE_ABANDON, at, bytes);
-  expect("abandon", at, bytes, allowed(PAGE_RESERVED) | allowed(PAGE_COMMITTED));
+  expect("abandon", at, bytes,
+         allowed(PAGE_RESERVED) | allowed(PAGE_COMMITTED) | allowed(PAGE_TABLE));
   done = done && real.abandon(at, bytes);
   if (!done) return end(false);
   mark(at, bytes, PAGE_NONE);

@@ -38,7 +38,7 @@ profiles() {
   elif [ -x "$command_line" ] && "$command_line" profiles > "$work/profiles" 2> /dev/null; then
     awk '$1 ~ /^hz[0-9]/ { print $1 }' "$work/profiles"
   else
-    printf '%s\n' hz3 hz3-fast hz3-r50 hz3-r90 hz3-lowmem hz4 hz4-rss
+    printf '%s\n' hz3 hz3-fast hz3-r50 hz3-r90 hz3-lowmem hz4 hz4-rss hz5
   fi
 }
 

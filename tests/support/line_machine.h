@@ -29,12 +29,15 @@ static struct hz_core_options core_options = {
     .reserve_bytes = HZ_GIB,
     .purge_idle_ms = 500,
     .run_cache_bytes = 4 * HZ_MIB,
+    .run_batch = 1,
     .large_cache_bytes = 64 * HZ_MIB,
 };
 
 static inline void option_set(const char *section, const char *key, uint64_t value) {
   if (strcmp(section, "purge") == 0) core_options.purge_idle_ms = value;
   else if (strcmp(key, "run_bytes") == 0) core_options.run_cache_bytes = value;
+  else if (strcmp(key, "run_batch") == 0) core_options.run_batch = (unsigned)value;
+  else if (strcmp(key, "run_transfer") == 0) core_options.run_transfer = value;
   else if (strcmp(key, "large_bytes") == 0) core_options.large_cache_bytes = value;
   for (size_t i = 0; i < line->info->option_count; i++) {
     const struct hz_option *row = &line->info->options[i];

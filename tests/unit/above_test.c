@@ -256,7 +256,7 @@ static void block_in_a_cache_is_refused_as_double(void **state) {
   }
 }
 
-static void what_is_no_block_is_refused_as_foreign(void **state) {
+static void what_is_no_block_is_refused(void **state) {
   (void)state;
   start();
   int on_stack;
@@ -270,7 +270,8 @@ static void what_is_no_block_is_refused_as_foreign(void **state) {
   for (unsigned i = 0; i < hz_count_of(foreign); i++) assert_refused(foreign[i], HZ_MISUSE_FOREIGN);
   hz_run_cache_bytes = 0; // freed blocks go back to the arena
   give(run);
-  assert_refused(run, HZ_MISUSE_FOREIGN);
+  assert_refused(run, HZ_MISUSE_DOUBLE);
+  assert_refused(run + HZ_SLAB_BYTES, HZ_MISUSE_FOREIGN);
 }
 
 // ---- Resizing -----------------------------------------------------------------------------------
@@ -319,7 +320,7 @@ int main(void) {
       cmocka_unit_test(free_of_nothing_does_nothing),
       cmocka_unit_test(inside_of_a_block_is_refused_as_interior),
       cmocka_unit_test(block_in_a_cache_is_refused_as_double),
-      cmocka_unit_test(what_is_no_block_is_refused_as_foreign),
+      cmocka_unit_test(what_is_no_block_is_refused),
       cmocka_unit_test(run_is_resized_in_place_within_its_kind),
       cmocka_unit_test(large_block_grows_with_its_contents_within_its_kind),
   };

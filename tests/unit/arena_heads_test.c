@@ -8,7 +8,7 @@ static void start_with_heads(void) {
 }
 
 static char *head_of(const struct hz_run *run) {
-  return (char *)hz_align_down((uintptr_t)run->base, HZ_SEGMENT_BYTES);
+  return (char *)hz_align_down((uintptr_t)hz_run_base(run), HZ_SEGMENT_BYTES);
 }
 
 static void run_fits_where_an_empty_segment_has_room(void **state) {
@@ -38,9 +38,9 @@ static void no_run_ever_covers_a_head(void **state) {
       if (!hz_arena_run_fits((size_t)slabs << HZ_SLAB_SHIFT, align)) continue;
       struct hz_run *run = take(slabs, align);
       assert_non_null(run);
-      assert_int_equal((uintptr_t)run->base % hz_max(align, HZ_SLAB_BYTES), 0);
-      assert_true((char *)run->base >= head_of(run) + HZ_SLAB_BYTES);
-      assert_true((char *)run->base + ((size_t)slabs << HZ_SLAB_SHIFT) <=
+      assert_int_equal((uintptr_t)hz_run_base(run) % hz_max(align, HZ_SLAB_BYTES), 0);
+      assert_true((char *)hz_run_base(run) >= head_of(run) + HZ_SLAB_BYTES);
+      assert_true((char *)hz_run_base(run) + ((size_t)slabs << HZ_SLAB_SHIFT) <=
                   head_of(run) + HZ_SEGMENT_BYTES);
       assert_null(hz_run_of(head_of(run)));
       assert_sound();
@@ -53,7 +53,7 @@ static void slabs_beside_the_heads_are_all_handed_out(void **state) {
   start_with_heads();
   unsigned taken = 0;
   for (struct hz_run *run; (run = take(1, 16)) != NULL; taken++) {
-    assert_true((char *)run->base != head_of(run));
+    assert_true((char *)hz_run_base(run) != head_of(run));
     touch(run);
   }
   assert_int_equal(taken, SEGMENTS * (HZ_SEGMENT_SLABS - 1));
@@ -105,7 +105,8 @@ static void head_is_not_offered_while_it_goes(void **state) {
     fake_os_interrupt(NULL);
   }
   struct hz_run *run = take(1, 16);
-  assert_int_equal(hz_arena.kind[hz_slab_of(run->base) / HZ_SEGMENT_SLABS], HZ_SEGMENT_OF_RUNS);
+  assert_int_equal(hz_arena.kind[hz_slab_of(hz_run_base(run)) / HZ_SEGMENT_SLABS],
+                   HZ_SEGMENT_OF_RUNS);
 }
 
 static void head_keeps_its_contents_while_a_run_is_out(void **state) {

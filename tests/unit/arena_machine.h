@@ -32,12 +32,12 @@ static inline struct hz_run *take(unsigned slabs, size_t align) {
 }
 
 static inline void touch(const struct hz_run *run) {
-  for (unsigned i = 0; i < run->slabs; i++) ((char *)run->base)[i * HZ_SLAB_BYTES + i] = 1;
+  for (unsigned i = 0; i < run->slabs; i++) ((char *)hz_run_base(run))[i * HZ_SLAB_BYTES + i] = 1;
 }
 
 static inline bool reads_as_zero(const struct hz_run *run) {
   for (unsigned i = 0; i < run->slabs; i++)
-    if (((char *)run->base)[i * HZ_SLAB_BYTES + i] != 0) return false;
+    if (((char *)hz_run_base(run))[i * HZ_SLAB_BYTES + i] != 0) return false;
   return true;
 }
 

@@ -21,12 +21,13 @@ static void runs_of_every_length_and_alignment_fit_and_are_found(void **state) {
       struct hz_run *run = take(slabs, align);
       assert_non_null(run);
       assert_int_equal(run->slabs, slabs);
-      assert_int_equal((uintptr_t)run->base % hz_max(align, HZ_SLAB_BYTES), 0);
-      assert_ptr_equal(hz_run_of(run->base), run);
-      assert_ptr_equal(hz_run_of((char *)run->base + ((size_t)slabs << HZ_SLAB_SHIFT) - 1), run);
+      assert_int_equal((uintptr_t)hz_run_base(run) % hz_max(align, HZ_SLAB_BYTES), 0);
+      assert_ptr_equal(hz_run_of(hz_run_base(run)), run);
+      assert_ptr_equal(hz_run_of((char *)hz_run_base(run) + ((size_t)slabs << HZ_SLAB_SHIFT) - 1),
+                       run);
       assert_sound();
       hz_arena_give(run);
-      assert_null(hz_run_of(run->base));
+      assert_null(hz_run_of(hz_run_base(run)));
     }
 }
 
@@ -40,7 +41,7 @@ static void addresses_outside_belong_to_no_run(void **state) {
   assert_null(hz_run_of((char *)hz_arena_base() - 1));
   assert_null(hz_run_of((char *)hz_arena_base() + hz_arena_bytes()));
   assert_null(hz_run_of((char *)hz_arena_base() + hz_arena_bytes() - 1)); // a free segment
-  assert_null(hz_run_of((char *)run->base + 3 * HZ_SLAB_BYTES));          // a free slab
+  assert_null(hz_run_of((char *)hz_run_base(run) + 3 * HZ_SLAB_BYTES));   // a free slab
 }
 
 // Random takes, gives and resizes against a map of slabs.
@@ -49,7 +50,7 @@ static uint16_t owner_of[SLABS];
 static struct hz_run *live[LIVE];
 
 static void claim_slabs(const struct hz_run *run, unsigned from, unsigned to, uint16_t owner) {
-  const size_t first = hz_slab_of(run->base);
+  const size_t first = hz_slab_of(hz_run_base(run));
   for (size_t i = first + from; i < first + to; i++) {
     assert_true(i < SLABS);
     assert_int_equal(owner_of[i] == 0, owner != 0); // taken ones were free, given ones were not
@@ -151,7 +152,7 @@ static void run_grows_into_free_neighbours_only(void **state) {
   (void)state;
   start();
   struct hz_run *first = take(4, 16), *second = take(4, 16);
-  assert_ptr_equal((char *)first->base + 4 * HZ_SLAB_BYTES, second->base);
+  assert_ptr_equal((char *)hz_run_base(first) + 4 * HZ_SLAB_BYTES, hz_run_base(second));
   assert_false(hz_arena_resize(first, 5));
   assert_false(hz_arena_resize(second, HZ_SEGMENT_SLABS)); // beyond the segment's end
   assert_true(hz_arena_resize(second, HZ_SEGMENT_SLABS - 4));
@@ -159,7 +160,7 @@ static void run_grows_into_free_neighbours_only(void **state) {
   assert_true(hz_arena_resize(first, 4));
   hz_arena_give(second);
   assert_true(hz_arena_resize(first, HZ_SEGMENT_SLABS));
-  assert_ptr_equal(hz_run_of((char *)first->base + HZ_SEGMENT_BYTES - 1), first);
+  assert_ptr_equal(hz_run_of((char *)hz_run_base(first) + HZ_SEGMENT_BYTES - 1), first);
   assert_sound();
 }
 
@@ -173,7 +174,7 @@ static void used_slabs_serve_before_those_without_pages(void **state) {
   touch(used);
   hz_arena_give(used);
   struct hz_run *run = take(2, 16); // would fit at the lower place too
-  assert_true((char *)run->base > (char *)wall->base);
+  assert_true((char *)hz_run_base(run) > (char *)hz_run_base(wall));
   assert_false(run->zero);
   assert_int_equal(totals().dirty_bytes, 2 * HZ_SLAB_BYTES);
   run = take(3, 16); // does not fit into the two used slabs that are left
@@ -650,7 +651,7 @@ static void foreign_mapping_in_the_way_is_left_alone(void **state) {
   for (int i = 0; i < 20; i++) {
     struct hz_run *run = take(64, 16);
     assert_non_null(run);
-    bases[i] = run->base;
+    bases[i] = hz_run_base(run);
     touch(run);
   }
   for (int i = 0; i < 20; i++) {
@@ -782,7 +783,7 @@ static void large_block_is_found_from_each_of_its_segments(void **state) {
   assert_ptr_equal(hz_arena_large_of(next + HZ_SEGMENT_BYTES, &found), &other);
   assert_ptr_equal(found, next);
   struct hz_run *run = take(1, 16);
-  assert_null(hz_arena_large_of(run->base, &found));
+  assert_null(hz_arena_large_of(hz_run_base(run), &found));
   assert_null(hz_arena_large_of(&record, &found));
   hz_arena_give_segments(base, 3, false);
   assert_null(hz_arena_large_of(base, &found));
@@ -841,7 +842,8 @@ static void lost_segments_are_never_used_again(void **state) {
   hz_arena_give_segments(base, 2, true);
   int count = 0;
   for (struct hz_run *run; (run = take(64, 16)) != NULL; count++)
-    assert_true((char *)run->base < base || (char *)run->base >= base + 2 * HZ_SEGMENT_BYTES);
+    assert_true((char *)hz_run_base(run) < base ||
+                (char *)hz_run_base(run) >= base + 2 * HZ_SEGMENT_BYTES);
   assert_int_equal(count, SEGMENTS - 2);
   assert_sound();
 }
@@ -856,7 +858,7 @@ static void given_segments_are_zero_for_the_next_owner(void **state) {
   fake_os_fail_nth(FAKE_DECOMMIT, 1); // the pages go another way
   hz_arena_give_segments(base, 1, false);
   struct hz_run *run = take(64, 16);
-  assert_ptr_equal(run->base, base);
+  assert_ptr_equal(hz_run_base(run), base);
   assert_true(run->zero && reads_as_zero(run));
 }
 

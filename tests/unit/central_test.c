@@ -46,7 +46,7 @@ static uint64_t refused(enum hz_counter counter) {
 }
 
 static void *block_at(const struct hz_run *run, uint32_t index) {
-  return (char *)run->base + index * hz_class_bytes(run->class_id);
+  return (char *)hz_run_base(run) + index * hz_class_bytes(run->class_id);
 }
 
 static uint64_t arena_bytes(void) {
@@ -82,7 +82,7 @@ static void every_class_gives_each_block_once_and_takes_all_back(void **state) {
     assert_false(hz_central_has(c, HOME));
     memset(seen, 0, sizeof seen);
     for (uint32_t i = 0; i < count; i++) {
-      const size_t offset = (size_t)((char *)blocks[i] - (char *)run->base);
+      const size_t offset = (size_t)((char *)blocks[i] - (char *)hz_run_base(run));
       assert_int_equal(offset % hz_class_bytes(c), 0);
       assert_true(offset + hz_class_bytes(c) <= (size_t)run->slabs << HZ_SLAB_SHIFT);
       assert_false(seen[offset / hz_class_bytes(c)]);
@@ -158,7 +158,7 @@ static void every_interior_address_is_refused(void **state) {
     uint64_t tried = 0;
     for (size_t offset = 1; offset < end; offset += offset < bytes + 64 ? 1 : bytes / 2 - 1) {
       if (offset % bytes == 0 && offset / bytes < run->blocks) continue;
-      void *p = (char *)run->base + offset;
+      void *p = (char *)hz_run_base(run) + offset;
       assert_null(give(c, &p, 1));
       tried++;
     }
@@ -178,7 +178,7 @@ static void rest_of_a_run_behind_its_last_block_is_no_block(void **state) {
     void *out[1];
     hz_central_take_new(run, out, 1);
     void *p = block_at(run, run->blocks);
-    if ((char *)p >= (char *)run->base + ((size_t)run->slabs << HZ_SLAB_SHIFT)) continue;
+    if ((char *)p >= (char *)hz_run_base(run) + ((size_t)run->slabs << HZ_SLAB_SHIFT)) continue;
     const uint64_t before = refused(HZ_COUNT_misuse_interior);
     assert_null(give(c, &p, 1));
     assert_int_equal(refused(HZ_COUNT_misuse_interior), before + 1);
@@ -207,7 +207,7 @@ static void what_is_no_block_of_the_class_is_refused(void **state) {
   start();
   struct hz_run *run = carve(5, HOME), *live = hz_arena_take(2, 16);
   atomic_store(&live->state, HZ_RUN_LIVE);
-  void *out[1], *strange[] = {&run, live->base, (char *)hz_arena_base() + 100 * HZ_MIB};
+  void *out[1], *strange[] = {&run, hz_run_base(live), (char *)hz_arena_base() + 100 * HZ_MIB};
   hz_central_take_new(run, out, 1);
   for (unsigned i = 0; i < hz_count_of(strange); i++) assert_null(give(5, &strange[i], 1));
   assert_int_equal(refused(HZ_COUNT_misuse_foreign), hz_count_of(strange));

@@ -36,7 +36,7 @@ static void assert_broken(const struct hz_run *run, const char *expected) {
 }
 
 static char *block_at(const struct hz_run *run, uint32_t index) {
-  return (char *)run->base + index * hz_class_bytes(run->class_id);
+  return (char *)hz_run_base(run) + index * hz_class_bytes(run->class_id);
 }
 
 static void give(struct hz_run *run, const void *block) {
@@ -161,7 +161,7 @@ static void rest_behind_the_last_block_is_refused_as_interior(void **state) {
   unsigned tried = 0;
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
     struct hz_run *run = open_run(c);
-    const char *end = (char *)run->base + ((size_t)run->slabs << HZ_SLAB_SHIFT);
+    const char *end = (char *)hz_run_base(run) + ((size_t)run->slabs << HZ_SLAB_SHIFT);
     for (const char *p = block_at(run, run->blocks); p < end; p += 16, tried++)
       assert_refused(run, c, p, HZ_MISUSE_INTERIOR);
     assert_sound(run);
@@ -190,7 +190,7 @@ static void what_is_no_run_of_the_class_is_refused_as_foreign(void **state) {
   for (int kind = HZ_RUN_NONE; kind <= HZ_RUN_CACHED; kind++) {
     if (kind == HZ_RUN_CLASS) continue;
     atomic_store(&other->state, (uint8_t)kind);
-    assert_refused(other, 5, other->base, HZ_MISUSE_FOREIGN);
+    assert_refused(other, 5, hz_run_base(other), HZ_MISUSE_FOREIGN);
   }
   assert_sound(run);
 }

@@ -609,6 +609,8 @@ static void show_names_every_value_with_its_source(void **state) {
                             "arena.reserve = 1T (default)\n"
                             "purge.idle_ms = 2000ms (profile toy-wide)\n"
                             "cache.run_bytes = 4M (default)\n"
+                            "cache.run_batch = 1 blocks(default)\n"
+                            "cache.run_transfer = 0 blocks(default)\n"
                             "cache.large_bytes = 64M (default)\n"
                             "stats.exact = off (default)\n"
                             "stats.interval_s = 0 s(default)\n"

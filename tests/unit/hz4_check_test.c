@@ -19,10 +19,10 @@ static void plant_empty_page(struct scene *s) {
   s->page->free = s->page->blocks;
 }
 static void plant_class_in_head(struct scene *s) {
-  atomic_fetch_add(&hz4_page_at(s->page->base)->class_id, 1);
+  atomic_fetch_add(&hz4_page_at(hz_run_base(s->page))->class_id, 1);
 }
 static void plant_owner_in_head(struct scene *s) {
-  atomic_store(&hz4_page_at(s->page->base)->owner, NULL);
+  atomic_store(&hz4_page_at(hz_run_base(s->page))->owner, NULL);
 }
 static void plant_free_count(struct scene *s) {
   s->page->free--;
@@ -40,7 +40,7 @@ static void plant_block_of_other_class(struct scene *s) {
   s->loaded->slots[1] = take(OTHER_BYTES);
 }
 static void plant_free_block(struct scene *s) {
-  char *p = s->page->base;
+  char *p = hz_run_base(s->page);
   while (!free_in_page(p)) p += hz_class_bytes(s->class_id);
   s->loaded->slots[1] = p;
 }

@@ -8,7 +8,8 @@ static struct hz4_heap *owner; // that a thread of the case sends to
 
 static void check_head(const struct hz_run *run, const struct hz4_heap *owner, unsigned class_id) {
   for (unsigned i = 0; i < run->slabs; i++) {
-    const struct hz4_page *page = hz4_page_at((char *)run->base + ((size_t)i << HZ_SLAB_SHIFT));
+    const struct hz4_page *page =
+        hz4_page_at((char *)hz_run_base(run) + ((size_t)i << HZ_SLAB_SHIFT));
     assert_ptr_equal(hz4_owner(page), owner);
     if (owner == NULL) continue;
     assert_int_equal(hz4_class(page), class_id);
@@ -41,7 +42,7 @@ static void slabs_of_returned_pages_serve_blocks_that_have_no_owner(void **state
   line_start();
   void *small = take(BYTES), *holder = take(HZ_SLAB_BYTES + 1);
   const struct hz_run *page = hz_run_of(small);
-  const void *base = page->base;
+  const void *base = hz_run_base(page);
   give(small);
   flush();
   char *run = take(30 * HZ_SLAB_BYTES);
@@ -332,7 +333,7 @@ static void block_in_a_packet_whose_segment_has_gone_is_told(void **state) {
   void *two[] = {take(OTHER_BYTES), NULL};
   void *rest = take(HZ_SEGMENT_BYTES - 2 * HZ_SLAB_BYTES); // the first segment is full
   two[1] = take(40000);
-  assert_true(hz_run_of(two[0])->base < hz_run_of(two[1])->base);
+  assert_true(hz_run_base(hz_run_of(two[0])) < hz_run_base(hz_run_of(two[1])));
   const pthread_t thread = thread_start(give_two_late, two);
   wait_turn(1);
   give(two[1]); // the second free of it

@@ -57,7 +57,7 @@ static void block_holds_its_bytes_at_its_alignment(void **state) {
       assert_non_null(p);
       assert_int_equal((uintptr_t)p % align, 0);
       const struct hz_run *run = hz_run_of(p);
-      assert_ptr_equal(run->base, p);
+      assert_ptr_equal(hz_run_base(run), p);
       assert_int_equal(run->state, HZ_RUN_LIVE);
       assert_true((size_t)run->slabs * HZ_SLAB_BYTES >= bytes);
       assert_true((size_t)run->slabs * HZ_SLAB_BYTES < bytes + HZ_SLAB_BYTES);
