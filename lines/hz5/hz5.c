@@ -92,6 +92,7 @@ static HZ_SLOW void run_emptied(struct hz5_slab *slab) {
   struct hz5_heap *heap = hz5_heap_get();
   struct hz5_slab *run = hz5_first(slab);
   hz5_run_emptied(&heap->listed[run->class_id], run);
+  hz5_collect(heap);
   hz5_slow_path_done(heap);
 }
 

@@ -100,6 +100,7 @@ void hz5_queue(struct hz5_heap *heap, struct hz5_slab *run) {
   append(chain, owner, run);
   if (chain->slabs < HZ5_CHAIN_SLABS) return;
   send(chain);
+  hz5_collect(heap);
   hz5_slow_path_done(heap);
 }
 

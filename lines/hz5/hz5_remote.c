@@ -2,6 +2,8 @@
 // the block is marked, and the run goes to its owner's queue (hz5_queue.c).
 #include "lines/hz5/hz5_model.h"
 
+#include "core/counter.h"
+
 // ---- Refusing -----------------------------------------------------------------------------------
 
 HZ_SLOW void hz5_refuse(const struct hz5_slab *slab, const void *p) {
@@ -34,17 +36,25 @@ static void release_marked(struct hz5_heap *heap, struct hz5_slab *slab, void *p
   else hz5_refuse(slab, p);
 }
 
-// The run has just become the heap's, with so many live blocks, and is in no list.
+// The run has just become the heap's, with so many live blocks, and is in no list. What was marked
+// while it had another owner, perhaps by this thread, is taken in: a thread that only frees does not
+// look into its queue often.
 static void release_adopted(struct hz5_heap *heap, struct hz5_slab *slab, void *p, uint32_t live) {
   struct hz5_slab *run = hz5_first(slab);
   uint32_t *list = &heap->listed[run->class_id], index;
+  const void *stray = NULL;
   const bool good = hz5_is_live(slab, p, &index);
+  const uint32_t marked = hz5_run_absorb(run, &stray);
+  live -= marked;
   if (good) {
     hz5_give(run, index);
     live--;
   }
   hz5_run_leave(list, run, live);
+  if (marked != 0) hz_count(HZ_COUNT_remote_frees, marked);
   if (!good) hz5_refuse(slab, p);
+  hz5_tell_stray(stray);
+  hz5_collect(heap);
 }
 
 // Nobody's run becomes the heap's. False: it has an owner.

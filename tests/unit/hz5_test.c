@@ -193,6 +193,39 @@ static void what_waited_before_a_failed_push_is_left_alone(void **state) {
   assert_int_equal(atomic_load(&waiting->queued), hz5_forks);
 }
 
+// ---- Threads that only free ---------------------------------------------------------------------
+
+enum { ROUNDS = 2000, EACH_ROUND = FULL_RUN / 2 };
+
+// Of each round's blocks all but the first `keep` are freed.
+static void *consume(void *keep) {
+  for (unsigned round = 0; round < ROUNDS; round++) {
+    wait_turn(2 * round + 1);
+    give_blocks((unsigned)(uintptr_t)keep, EACH_ROUND);
+    atomic_store(&turn, 2 * round + 2);
+  }
+  return NULL;
+}
+
+static void produce(uintptr_t keep) {
+  const pthread_t consumer = thread_start(consume, (void *)keep);
+  for (unsigned round = 0; round < ROUNDS; round++) {
+    take_blocks(EACH_ROUND);
+    atomic_store(&turn, 2 * round + 1);
+    wait_turn(2 * round + 2);
+  }
+  pthread_join(consumer, NULL);
+}
+
+// The consumer frees the first half of a run while it is the producer's, the second when it is full.
+static void runs_go_round_between_a_producer_and_a_consumer(void **state) {
+  (void)state;
+  line_start();
+  produce(0);
+  assert_true(count(HZ_COUNT_runs_carved) < 40);
+  check_nothing_lost();
+}
+
 // ---- Forks --------------------------------------------------------------------------------------
 
 static void *own_a_run_until_told(void *unused) {
@@ -402,6 +435,7 @@ int main(void) {
       cmocka_unit_test(late_entry_of_a_queue_does_no_harm),
       cmocka_unit_test(block_freed_by_two_threads_at_once_is_told_and_not_lost),
       cmocka_unit_test(what_waited_before_a_failed_push_is_left_alone),
+      cmocka_unit_test(runs_go_round_between_a_producer_and_a_consumer),
       cmocka_unit_test(child_takes_in_what_it_frees_of_vanished_threads),
       cmocka_unit_test(full_run_in_a_chain_survives_a_fork),
       cmocka_unit_test(vacant_run_comes_back_as_it_went),
