@@ -195,13 +195,18 @@ static void what_waited_before_a_failed_push_is_left_alone(void **state) {
 
 // ---- Threads that only free ---------------------------------------------------------------------
 
-enum { ROUNDS = 2000, EACH_ROUND = FULL_RUN / 2 };
+enum { ROUNDS = 2000, EACH_ROUND = FULL_RUN * 3 / 4 };
 
-// Of each round's blocks all but the first `keep` are freed.
+static void **round_of(unsigned round) {
+  return &blocks[round % 2 * EACH_ROUND];
+}
+
+// Frees what the round before allocated, all but the first `keep` of it.
 static void *consume(void *keep) {
   for (unsigned round = 0; round < ROUNDS; round++) {
     wait_turn(2 * round + 1);
-    give_blocks((unsigned)(uintptr_t)keep, EACH_ROUND);
+    for (unsigned i = (unsigned)(uintptr_t)keep; round != 0 && i < EACH_ROUND; i++)
+      give(round_of(round - 1)[i]);
     atomic_store(&turn, 2 * round + 2);
   }
   return NULL;
@@ -210,14 +215,15 @@ static void *consume(void *keep) {
 static void produce(uintptr_t keep) {
   const pthread_t consumer = thread_start(consume, (void *)keep);
   for (unsigned round = 0; round < ROUNDS; round++) {
-    take_blocks(EACH_ROUND);
+    for (unsigned i = 0; i < EACH_ROUND; i++) round_of(round)[i] = take(BYTES);
     atomic_store(&turn, 2 * round + 1);
     wait_turn(2 * round + 2);
   }
   pthread_join(consumer, NULL);
+  for (unsigned i = 0; i < EACH_ROUND; i++) give(round_of(ROUNDS - 1)[i]);
 }
 
-// The consumer frees the first half of a run while it is the producer's, the second when it is full.
+// The consumer frees one part of a run while it is the producer's, and another when it is full.
 static void runs_go_round_between_a_producer_and_a_consumer(void **state) {
   (void)state;
   line_start();
