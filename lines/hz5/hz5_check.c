@@ -32,9 +32,11 @@ static const char *check_until(const struct hz5_slab *run) {
   return *hz5_until(run) == (int32_t)live ? NULL : "hz5: a listed run miscounts its live blocks";
 }
 
-const char *hz5_check_list(uint32_t list, uint32_t token, unsigned class_id) {
-  for (uint32_t before = 0; list != 0; before = list, list = hz5_named(list)->next) {
-    const struct hz5_slab *run = hz5_named(list);
+const char *hz5_check_list(const struct hz5_list *list, uint32_t token, unsigned class_id) {
+  uint32_t before = 0, count = 0;
+  for (uint32_t name = list->first; name != 0; before = name, name = hz5_named(name)->next) {
+    const struct hz5_slab *run = hz5_named(name);
+    count++;
     if (hz5_owner(run) != token) return "hz5: a run is in the list of another owner";
     if (run->class_id != class_id) return "hz5: a run is in another class's list";
     if (hz5_state(run) != HZ5_LISTED) return "hz5: a run is in a list and does not know it";
@@ -44,7 +46,8 @@ const char *hz5_check_list(uint32_t list, uint32_t token, unsigned class_id) {
     if (broken == NULL) broken = check_until(run);
     if (broken != NULL) return broken;
   }
-  return NULL;
+  if (list->last != before) return "hz5: a list ends elsewhere";
+  return list->count == count ? NULL : "hz5: a list is miscounted";
 }
 
 static const char *check_current(const struct hz5_heap *heap, unsigned class_id) {
@@ -65,7 +68,7 @@ static const char *check_mine(const struct hz5_heap *heap) {
   const char *broken = NULL;
   for (unsigned c = 0; c < HZ_CLASS_COUNT && broken == NULL; c++) {
     broken = check_current(heap, c);
-    if (broken == NULL) broken = hz5_check_list(heap->listed[c], heap->token, c);
+    if (broken == NULL) broken = hz5_check_list(&heap->listed[c], heap->token, c);
   }
   return broken;
 }

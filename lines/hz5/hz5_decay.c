@@ -32,6 +32,20 @@ size_t hz5_run_decay(struct hz5_slab *run, bool all, bool tick, unsigned *calls)
   return hz_idle_blocks_decay(&blocks, &run->idle_ticks, all, tick, calls);
 }
 
+// A run that has been quiet for so long is for whoever needs one, if there are others.
+static size_t list_decay(struct hz5_list *list, bool all, bool tick, unsigned *calls) {
+  const bool alone = hz_thread_count() <= 1;
+  size_t purged = 0;
+  for (struct hz5_slab *run = hz5_named(list->first), *next; run != NULL; run = next) {
+    next = hz5_named(run->next);
+    purged += hz5_run_decay(run, all, tick, calls);
+    if (alone || run->idle_ticks < HZ_IDLE_TICKS) continue;
+    hz5_run_unlist(list, run);
+    hz5_pool_give(run);
+  }
+  return purged;
+}
+
 // The calling thread's own.
 static size_t heap_decay(struct hz5_heap *heap, bool all, bool tick) {
   unsigned calls = all ? UINT_MAX : HZ_TICK_CALLS;
@@ -41,8 +55,7 @@ static size_t heap_decay(struct hz5_heap *heap, bool all, bool tick) {
     // A current run is given up now and then: it turns out empty, or idle, or is taken again.
     if (all || (current != NULL && tick && ++current->idle_ticks >= HZ_IDLE_TICKS))
       hz5_retire_current(heap, c);
-    for (uint32_t name = heap->listed[c]; name != 0; name = hz5_named(name)->next)
-      purged += hz5_run_decay(hz5_named(name), all, tick, &calls);
+    purged += list_decay(&heap->listed[c], all, tick, &calls);
   }
   if (calls == 0) hz_tick_rest();
   if (purged != 0) hz_count(HZ_COUNT_purged, purged);

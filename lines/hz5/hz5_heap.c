@@ -89,7 +89,7 @@ static void leave_runs(struct hz5_heap *heap) {
     struct hz5_slab *run = hz5_named(heap->cursor[c].run);
     hz5_cursor_reset(heap, c);
     if (run != NULL) hz5_pool_give(run);
-    while ((run = hz5_named(heap->listed[c])) != NULL) {
+    while ((run = hz5_named(heap->listed[c].first)) != NULL) {
       hz5_run_unlist(&heap->listed[c], run);
       hz5_pool_give(run);
     }
@@ -162,7 +162,7 @@ bool hz5_adopt_vanished(void) {
     }
     for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
       hz5_cursor_reset(heap, c);
-      heap->listed[c] = 0;
+      heap->listed[c] = (struct hz5_list){0, 0, 0};
     }
     hz_run_cache_flush(&heap->above);
     hz_thread_detach(thread);

@@ -129,6 +129,12 @@ struct hz5_cursor {
   uint32_t run;          // the current run; 0: none
 };
 
+// Runs that have come last first, linked both ways.
+struct hz5_list {
+  uint32_t first, last; // 0: none
+  uint32_t count;
+};
+
 // Runs for one owner's queue, linked by next_queued.
 struct hz5_chain {
   uint32_t token; // the owner's, when the first came
@@ -139,6 +145,7 @@ struct hz5_chain {
 enum {
   HZ5_CHAINS = 8,       // owners that a thread collects runs for, by slot
   HZ5_CHAIN_SLABS = 16, // a chain is sent when its runs have so many: 1 MiB
+  HZ5_UNUSED_RUNS = 16, // of a class that a thread does not allocate, but frees: listed at most
 };
 
 struct hz5_heap {
@@ -147,7 +154,7 @@ struct hz5_heap {
   uint16_t cursor_by_16[HZ_CLASS_BY_16_MAX / 16 + 1]; // where in the heap a size's cursor is
   struct hz5_cursor cursor[HZ_CLASS_COUNT];
   // Slow paths of its thread.
-  uint32_t listed[HZ_CLASS_COUNT]; // first of the list; 0: none
+  struct hz5_list listed[HZ_CLASS_COUNT];
   struct hz5_chain chains[HZ5_CHAINS];
   struct hz_run_cache above;
   struct hz_thread thread;
@@ -279,20 +286,20 @@ void hz5_run_own(struct hz5_slab *run, uint32_t token);
 // Takes a full run, which belongs to nobody. False: it has an owner.
 bool hz5_run_adopt(struct hz5_slab *run, uint32_t token);
 // A run of the calling thread's, in no list, with `live` live blocks, some but not all: into a list.
-void hz5_run_link(uint32_t *list, struct hz5_slab *run, uint32_t live);
+void hz5_run_link(struct hz5_list *list, struct hz5_slab *run, uint32_t live);
 // The same with any number of them: if it is full it is nobody's, and empty it goes to the pool.
-void hz5_run_leave(uint32_t *list, struct hz5_slab *run, uint32_t live);
-void hz5_run_unlist(uint32_t *list, struct hz5_slab *run);
+void hz5_run_leave(struct hz5_list *list, struct hz5_slab *run, uint32_t live);
+void hz5_run_unlist(struct hz5_list *list, struct hz5_slab *run);
 // Blocks that the program has, and those of them that others have freed meanwhile.
 uint32_t hz5_run_live(const struct hz5_slab *run);
 uint32_t hz5_run_freed(const struct hz5_slab *run);
 // `until` is 0.
-void hz5_run_emptied(uint32_t *list, struct hz5_slab *run);
+void hz5_run_emptied(struct hz5_list *list, struct hz5_slab *run);
 // Takes in what others have freed: the bits alone. Returns how many blocks. *stray: a block that two
 // threads have freed at once, for hz5_tell_stray, when no lock is held; else unchanged.
 uint32_t hz5_run_absorb(struct hz5_slab *run, const void **stray);
 // The same for a run of the calling thread's, current or in `list`, with what follows from it.
-uint32_t hz5_run_take_in(uint32_t *list, struct hz5_slab *run);
+uint32_t hz5_run_take_in(struct hz5_list *list, struct hz5_slab *run);
 // What is free in all runs, and what of the rest others have freed. Any thread.
 struct hz5_sums {
   uint64_t free_bytes, freed_bytes;
@@ -378,7 +385,7 @@ size_t hz5_run_decay(struct hz5_slab *run, bool all, bool tick, unsigned *calls)
 
 // hz5_check.c: NULL, or the first broken invariant.
 const char *hz5_check(void);
-const char *hz5_check_list(uint32_t list, uint32_t token, unsigned class_id);
+const char *hz5_check_list(const struct hz5_list *list, uint32_t token, unsigned class_id);
 const char *hz5_pools_check(void); // hz5_pool.c
 
 #endif

@@ -11,8 +11,8 @@
 
 static struct pool {
   _Alignas(HZ_CACHE_LINE) struct hz_lock lock;
-  uint32_t orphans; // first of the list
-  uint32_t vacant;  // newest, linked by next
+  struct hz5_list orphans;
+  uint32_t vacant; // newest, linked by next
   uint32_t vacant_count;
   uint32_t vacant_least; // the lowest vacant_count since the last tick
 } pools[HZ_CLASS_COUNT];
@@ -110,11 +110,11 @@ void hz5_pool_vacate(struct hz5_slab *run) {
 
 struct hz5_slab *hz5_pool_take(unsigned class_id, uint32_t token) {
   struct pool *pool = &pools[class_id];
-  if (__atomic_load_n(&pool->orphans, __ATOMIC_RELAXED) == 0 &&
+  if (__atomic_load_n(&pool->orphans.first, __ATOMIC_RELAXED) == 0 &&
       __atomic_load_n(&pool->vacant, __ATOMIC_RELAXED) == 0)
     return NULL;
   hz_lock(&pool->lock);
-  struct hz5_slab *run = hz5_named(pool->orphans);
+  struct hz5_slab *run = hz5_named(pool->orphans.first);
   const bool orphan = run != NULL;
   if (orphan) take_over(pool, run, token);
   else if ((run = pop_vacant(pool)) != NULL) hz5_run_own(run, token);
@@ -164,7 +164,7 @@ void *hz5_pool_block(unsigned class_id) {
   struct pool *pool = &pools[class_id];
   void *p = NULL;
   hz_lock(&pool->lock);
-  struct hz5_slab *run = hz5_named(pool->orphans);
+  struct hz5_slab *run = hz5_named(pool->orphans.first);
   if (run != NULL) hz5_run_unlist(&pool->orphans, run);
   else run = pop_vacant(pool);
   if (run != NULL) {
@@ -256,9 +256,9 @@ size_t hz5_pools_decay(bool all, bool tick, unsigned *calls) {
   size_t purged = 0;
   if (tick) vacant_decay();
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
-    if (__atomic_load_n(&pools[c].orphans, __ATOMIC_RELAXED) == 0) continue;
+    if (__atomic_load_n(&pools[c].orphans.first, __ATOMIC_RELAXED) == 0) continue;
     hz_lock(&pools[c].lock);
-    for (uint32_t name = pools[c].orphans; name != 0; name = hz5_named(name)->next)
+    for (uint32_t name = pools[c].orphans.first; name != 0; name = hz5_named(name)->next)
       purged += hz5_run_decay(hz5_named(name), all, tick, calls);
     hz_unlock(&pools[c].lock);
   }
@@ -280,7 +280,7 @@ const char *hz5_pools_check(void) {
   const char *broken = NULL;
   for (unsigned c = 0; c < HZ_CLASS_COUNT && broken == NULL; c++) {
     hz_lock(&pools[c].lock);
-    broken = hz5_check_list(pools[c].orphans, HZ5_ORPHAN, c);
+    broken = hz5_check_list(&pools[c].orphans, HZ5_ORPHAN, c);
     if (broken == NULL) broken = check_vacant(&pools[c], c);
     hz_unlock(&pools[c].lock);
   }

@@ -40,8 +40,8 @@ void hz5_retire_current(struct hz5_heap *heap, unsigned class_id) {
 // There is no current run. A listed run may have no block to give after all, if its idle ones were
 // freed by two threads at once and the second is still to be told: here and now, then.
 static void *take_listed(struct hz5_heap *heap, unsigned class_id) {
-  uint32_t *list = &heap->listed[class_id];
-  struct hz5_slab *run = hz5_named(*list);
+  struct hz5_list *list = &heap->listed[class_id];
+  struct hz5_slab *run = hz5_named(list->first);
   if (run == NULL) return NULL;
   hz5_run_unlist(list, run);
   void *p = take_first(&heap->cursor[class_id], run);

@@ -36,12 +36,24 @@ static void release_marked(struct hz5_heap *heap, struct hz5_slab *slab, void *p
   else hz5_refuse(slab, p);
 }
 
+// Free blocks of a class that the thread does not allocate are for others. Blocks come back in about
+// the order in which they went, so the last run in the list has what stays.
+static void leave_oldest(struct hz5_heap *heap, unsigned class_id) {
+  struct hz5_list *list = &heap->listed[class_id];
+  if (heap->cursor[class_id].run != 0 || list->count <= HZ5_UNUSED_RUNS) return;
+  struct hz5_slab *run = hz5_named(list->last);
+  hz5_run_unlist(list, run);
+  hz5_pool_give(run);
+}
+
 // The run has just become the heap's, with so many live blocks, and is in no list. What was marked
 // while it had another owner, perhaps by this thread, is taken in: a thread that only frees does not
 // look into its queue often.
 static void release_adopted(struct hz5_heap *heap, struct hz5_slab *slab, void *p, uint32_t live) {
   struct hz5_slab *run = hz5_first(slab);
-  uint32_t *list = &heap->listed[run->class_id], index;
+  const unsigned class_id = run->class_id;
+  struct hz5_list *list = &heap->listed[class_id];
+  uint32_t index;
   const void *stray = NULL;
   const bool good = hz5_is_live(slab, p, &index);
   const uint32_t marked = hz5_run_absorb(run, &stray);
@@ -54,6 +66,7 @@ static void release_adopted(struct hz5_heap *heap, struct hz5_slab *slab, void *
   if (marked != 0) hz_count(HZ_COUNT_remote_frees, marked);
   if (!good) hz5_refuse(slab, p);
   hz5_tell_stray(stray);
+  leave_oldest(heap, class_id);
   hz5_collect(heap);
 }
 

@@ -202,30 +202,35 @@ struct hz5_sums hz5_runs_sum(void) {
 
 // ---- Lists --------------------------------------------------------------------------------------
 
-void hz5_run_link(uint32_t *list, struct hz5_slab *run, uint32_t live) {
+void hz5_run_link(struct hz5_list *list, struct hz5_slab *run, uint32_t live) {
   atomic_store_explicit(&run->state, HZ5_LISTED, memory_order_relaxed);
   *hz5_until(run) = (int32_t)live;
   run->prev = 0;
-  run->next = *list;
-  if (*list != 0) hz5_named(*list)->prev = hz5_name(run);
-  __atomic_store_n(list, hz5_name(run), __ATOMIC_RELAXED); // hz5_pool_take looks without the lock
+  run->next = list->first;
+  if (list->first != 0) hz5_named(list->first)->prev = hz5_name(run);
+  else list->last = hz5_name(run);
+  list->count++;
+  // hz5_pool_take looks without the lock.
+  __atomic_store_n(&list->first, hz5_name(run), __ATOMIC_RELAXED);
 }
 
-void hz5_run_unlist(uint32_t *list, struct hz5_slab *run) {
+void hz5_run_unlist(struct hz5_list *list, struct hz5_slab *run) {
   if (run->next != 0) hz5_named(run->next)->prev = run->prev;
+  else list->last = run->prev;
   if (run->prev != 0) hz5_named(run->prev)->next = run->next;
-  else __atomic_store_n(list, run->next, __ATOMIC_RELAXED);
+  else __atomic_store_n(&list->first, run->next, __ATOMIC_RELAXED);
+  list->count--;
   atomic_store_explicit(&run->state, HZ5_CURRENT, memory_order_relaxed);
   *hz5_until(run) = HZ5_NEVER;
 }
 
-void hz5_run_leave(uint32_t *list, struct hz5_slab *run, uint32_t live) {
+void hz5_run_leave(struct hz5_list *list, struct hz5_slab *run, uint32_t live) {
   if (live == 0) hz5_pool_vacate(run);
   else if (live == hz5_class(run)->blocks) hz5_run_own(run, HZ5_FULL);
   else hz5_run_link(list, run, live);
 }
 
-void hz5_run_emptied(uint32_t *list, struct hz5_slab *run) {
+void hz5_run_emptied(struct hz5_list *list, struct hz5_slab *run) {
   if (hz5_state(run) == HZ5_CURRENT) {
     *hz5_until(run) = HZ5_NEVER;
     return;
@@ -260,7 +265,7 @@ uint32_t hz5_run_absorb(struct hz5_slab *run, const void **stray) {
   return blocks;
 }
 
-uint32_t hz5_run_take_in(uint32_t *list, struct hz5_slab *run) {
+uint32_t hz5_run_take_in(struct hz5_list *list, struct hz5_slab *run) {
   const void *stray = NULL;
   const uint32_t blocks = hz5_run_absorb(run, &stray);
   if (blocks != 0 && hz5_state(run) == HZ5_LISTED && (*hz5_until(run) -= (int32_t)blocks) == 0)

@@ -232,6 +232,40 @@ static void runs_go_round_between_a_producer_and_a_consumer(void **state) {
   check_nothing_lost();
 }
 
+// What stays of each run is little, and its free blocks serve the producer.
+static void runs_with_a_block_that_stays_go_back_to_the_producer(void **state) {
+  (void)state;
+  line_start();
+  produce(1);
+  assert_true(count(HZ_COUNT_runs_carved) < ROUNDS / FULL_RUN * 3);
+}
+
+static void *live_until_told(void *unused) {
+  (void)unused;
+  give(take(BYTES));
+  atomic_store(&turn, 1);
+  wait_turn(2);
+  return NULL;
+}
+
+static void run_that_has_been_quiet_is_for_others(void **state) {
+  (void)state;
+  line_start();
+  take_blocks(2 * FULL_RUN);
+  give_blocks(1, FULL_RUN);
+  for (unsigned ms = 0; ms < 1000; ms += 125) pass_ms(125);
+  assert_int_equal(owner_of(blocks[0]), my_token()); // there are none
+  const pthread_t other = thread_start(live_until_told, NULL);
+  wait_turn(1);
+  give(blocks[FULL_RUN]);
+  for (unsigned ms = 0; ms < 1000; ms += 125) pass_ms(125);
+  assert_int_equal(owner_of(blocks[0]), HZ5_ORPHAN);
+  assert_int_equal(owner_of(blocks[FULL_RUN + 1]), HZ5_ORPHAN);
+  atomic_store(&turn, 2);
+  pthread_join(other, NULL);
+  assert_ptr_equal(run_of(take(BYTES)), run_of(blocks[FULL_RUN + 1])); // the latest to come
+}
+
 // ---- Forks --------------------------------------------------------------------------------------
 
 static void *own_a_run_until_told(void *unused) {
@@ -442,6 +476,8 @@ int main(void) {
       cmocka_unit_test(block_freed_by_two_threads_at_once_is_told_and_not_lost),
       cmocka_unit_test(what_waited_before_a_failed_push_is_left_alone),
       cmocka_unit_test(runs_go_round_between_a_producer_and_a_consumer),
+      cmocka_unit_test(runs_with_a_block_that_stays_go_back_to_the_producer),
+      cmocka_unit_test(run_that_has_been_quiet_is_for_others),
       cmocka_unit_test(child_takes_in_what_it_frees_of_vanished_threads),
       cmocka_unit_test(full_run_in_a_chain_survives_a_fork),
       cmocka_unit_test(vacant_run_comes_back_as_it_went),
