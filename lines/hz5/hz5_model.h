@@ -12,11 +12,12 @@
 //   token     {slot, generation} of the heap that owns a run. A heap that another thread takes over
 //             has a new generation, so its old token owns nothing
 //   current   the run of a class that a heap allocates from, word by word
-//   listed    a run with free blocks that its owner comes back to
+//   listed    a run with free blocks that its owner comes back to, or leaves to the pool if it does
+//             not for long
 //   full      a run without a free block: it belongs to nobody, and to the next thread that frees a
 //             block of it
-//   orphan    a run with free blocks whose thread has ended: in the pool of its class, for the next
-//             thread that frees a block of it, or needs one
+//   orphan    a run with free blocks whose thread has ended or does not need it: in the pool of its
+//             class, for the next thread that frees a block of it, or needs one
 //   vacant    a run without a live block: in the pool, for the next thread that needs one, until it
 //             has been idle for long
 //   queue     owned runs with blocks that others have freed wait for their owner, each once, however

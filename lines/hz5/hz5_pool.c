@@ -1,5 +1,5 @@
 // Runs that no thread owns, by class, under a lock each: orphans, which have live blocks and whose
-// threads have ended, and vacant runs, which have none.
+// threads have ended or do not need them, and vacant runs, which have none.
 //
 // Who frees a block of an orphan, or needs a run, takes one over. Threads without a heap cannot own
 // any: they work under the lock. Vacant runs come back as they went, their pages where the class's
