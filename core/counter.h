@@ -14,7 +14,7 @@
   X(remote_batches, "packets", "packets that carried those blocks")                                \
   X(collected, "packets", "packets that their owners took in")                                     \
   X(stolen, "packets", "packets left to an owner that had ended, taken in by another")             \
-  X(taken_over, "runs", "runs of slabs taken over from a thread that had ended")                   \
+  X(taken_over, "runs", "runs of slabs taken over that another thread had left")                   \
   X(runs_carved, "runs", "runs of slabs cut into blocks")                                          \
   X(runs_returned, "runs", "runs whose blocks were all free and that went back to the arena")      \
   X(run_blocks, "calls", "times blocks of 64 KiB to 4 MiB were fetched from the arena")            \
