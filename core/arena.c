@@ -502,8 +502,8 @@ static void retire_locked(struct hz_segment *s, struct purge_work *work) {
   s->purger = __builtin_thread_pointer();
   s->purging = arena.whole;
   set_dirty(s, 0);
-  // Whoever asks for the kind first reads no head that is about to go. All the blocks here are free:
-  // only a bad free can ask.
+  // Whoever asks for the kind first reads no head that is about to go. All the blocks here are
+  // free: only a bad free can ask.
   set_kind(s->index, 1, KIND_LEAVING);
   hz_unlock(&arena.lock);
   bool reserved;

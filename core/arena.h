@@ -34,9 +34,9 @@ enum hz_run_state {
   HZ_RUN_CACHED, // one block, free, in a thread's run cache
 };
 
-// A run of slabs. One record per slab in a table outside of them (hz_arena.runs), the first slab's is
-// in use. The arena itself needs the first four bytes, and `next` where it is given a list; of class
-// runs the rest is core/class_run.c's, or a line's own, in another shape (lines/hz5).
+// A run of slabs. One record per slab in a table outside of them (hz_arena.runs), the first slab's
+// is in use. The arena itself needs the first four bytes, and `next` where it is given a list; of
+// class runs the rest is core/class_run.c's, or a line's own, in another shape (lines/hz5).
 struct hz_run {
   uint8_t lead;          // of every slab: index of its run's first slab in the segment
   uint8_t slabs;         // 1..64
@@ -59,7 +59,8 @@ static_assert(sizeof(struct hz_run) == 64, "a cache line; hz_run_base divides by
 
 struct hz_segment;
 
-// Read by hot paths; after hz_arena_start only hz_arena_concede changes it. In a cache line of its own.
+// Read by hot paths; after hz_arena_start only hz_arena_concede changes it. In a cache line of its
+// own.
 struct hz_arena_range {
   _Alignas(HZ_CACHE_LINE) uintptr_t base;
   size_t slab_count, segment_count;

@@ -76,8 +76,8 @@ HZ_FAST bool hz_magazine_push(void ***top, void *block) {
 // Many pushers, one taker: a stack of packets (magazines) by one compare and swap per packet. The
 // taker exchanges the whole list, so there is no ABA.
 //
-// weight: what the packet counts. Returns false, and pushes nothing, when about `most` would then be
-// exceeded by all that wait.
+// weight: what the packet counts. Returns false, and pushes nothing, when about `most` would then
+// be exceeded by all that wait.
 static inline bool hz_stash_push(_Atomic(struct hz_magazine *) *head, struct hz_magazine *packet,
                                  uint32_t weight, uint32_t most) {
   // Acquire, here and where the exchange fails: the record below is read, and may be new.

@@ -1,6 +1,6 @@
 // Free blocks of 64 KiB to 4 MiB on their way from one thread's run cache to another's: a bounded
-// stack per slab count, under a lock each, between the caches and the arena. A block that was written
-// to comes back as the same block, so that no other pages are touched in its place.
+// stack per slab count, under a lock each, between the caches and the arena. A block that was
+// written to comes back as the same block, so that no other pages are touched in its place.
 #ifndef HZ_CORE_RUN_TRANSFER_H
 #define HZ_CORE_RUN_TRANSFER_H
 

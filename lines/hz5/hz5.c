@@ -1,7 +1,7 @@
 // hz5's hot paths and its function table: read this after lines/hz5/hz5_model.h.
 //
-// malloc: size -> cursor by table, lowest free block of the current word. free: slab -> descriptor, is
-// it ours, offset -> block, is it live, set its idle bit. Everything else is one tail call away.
+// malloc: size -> cursor by table, lowest free block of the current word. free: slab -> descriptor,
+// is it ours, offset -> block, is it live, set its idle bit. Everything else is one tail call away.
 #include "lines/hz5/hz5_model.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// Memory on its way back: what waits for threads is taken in, runs that nobody needs go from the pools
-// to the arena, idle pages to the kernel.
+// Memory on its way back: what waits for threads is taken in, runs that nobody needs go from the
+// pools to the arena, idle pages to the kernel.
 #include "lines/hz5/hz5_model.h"
 
 #include <limits.h>
@@ -11,8 +11,8 @@
 
 enum { CHECK_EVERY = 256 }; // debug builds: slow steps between two walks of all invariants
 
-// A thread that sees a new number at the end of a slow path follows: after a trim it gives back what
-// its heap has free, after a tick what its heap has had free for long.
+// A thread that sees a new number at the end of a slow path follows: after a trim it gives back
+// what its heap has free, after a tick what its heap has had free for long.
 static _Atomic uint32_t trims, periods;
 
 // ---- Runs ---------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // Heaps of hz5: how a thread gets one, and what becomes of its runs at the thread's end.
 //
-// Heaps are never freed. One that its thread has left owns nothing: its runs are orphans, or full. The
-// next thread that takes it has another token.
+// Heaps are never freed. One that its thread has left owns nothing: its runs are orphans, or full.
+// The next thread that takes it has another token.
 #include "lines/hz5/hz5_model.h"
 
 #include <string.h>
@@ -81,8 +81,8 @@ struct hz5_heap *hz5_heap_of(uint32_t token) {
 
 // ---- Threads ------------------------------------------------------------------------------------
 
-// All runs of the heap are given away, the current ones as well, full or not: who has found the queue
-// closed relies on what hz5_pool_give does.
+// All runs of the heap are given away, the current ones as well, full or not: who has found the
+// queue closed relies on what hz5_pool_give does.
 static void leave_runs(struct hz5_heap *heap) {
   hz5_queue_close(heap);
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
@@ -131,8 +131,8 @@ static void on_thread_exit(struct hz_thread *thread) {
 
 // ---- Forks --------------------------------------------------------------------------------------
 
-// In the child, alone. Who was about to put a run into a queue may not be here: queues and chains are
-// empty from now on, and whatever is marked as queued is not, until somebody looks for it
+// In the child, alone. Who was about to put a run into a queue may not be here: queues and chains
+// are empty from now on, and whatever is marked as queued is not, until somebody looks for it
 // (hz5_after_fork).
 static void in_child(void) {
   hz5_forks++;

@@ -2,13 +2,13 @@
 //
 //   run       slabs cut into blocks of one class
 //   table     a descriptor of 64 bytes per slab, found from an address by one subtraction and two
-//             shifts (struct hz5_slab), in the arena's own table. It lies outside of the memory that
-//             it describes, and so do the bits of its blocks: nothing is ever written into a block,
-//             free or not
-//   bits      two per block, in two words side by side for 64 blocks: `idle`, clear = in the program's
-//             hands, which only the owner writes; `kept`, clear = another thread has freed it, and
-//             the owner does not know yet. Live is what is not idle, and kept. Runs of up to 64
-//             blocks have theirs in the descriptor
+//             shifts (struct hz5_slab), in the arena's own table. It lies outside of the memory
+//             that it describes, and so do the bits of its blocks: nothing is ever written into a
+//             block, free or not
+//   bits      two per block, in two words side by side for 64 blocks: `idle`, clear = in the
+//             program's hands, which only the owner writes; `kept`, clear = another thread has freed
+//             it, and the owner does not know yet. Live is what is not idle, and kept. Runs of up to
+//             64 blocks have theirs in the descriptor
 //   token     {slot, generation} of the heap that owns a run. A heap that another thread takes over
 //             has a new generation, so its old token owns nothing
 //   current   the run of a class that a heap allocates from, word by word
@@ -20,8 +20,8 @@
 //             class, for the next thread that frees a block of it, or needs one
 //   vacant    a run without a live block: in the pool, for the next thread that needs one, until it
 //             has been idle for long
-//   queue     owned runs with blocks that others have freed wait for their owner, each once, however
-//             many blocks it has
+//   queue     owned runs with blocks that others have freed wait for their owner, each once,
+//             however many blocks it has
 //
 //   malloc:  lowest free block of the current word -> next words of the current run -> what others
 //            have freed -> the heap's other runs -> orphans -> vacant runs -> new run
@@ -29,8 +29,8 @@
 //            of nobody's run: the run is ours from now on; then the same
 //            of another's:    the kept bit is cleared; the first one puts the run into the queue
 //
-// There are no caches above the bits. So each free is checked exactly and at once: p is where a block
-// begins, its idle bit is clear, its kept bit is set. What is refused changes nothing.
+// There are no caches above the bits. So each free is checked exactly and at once: p is where a
+// block begins, its idle bit is clear, its kept bit is set. What is refused changes nothing.
 //
 // A listed run counts how many frees are left until it is empty (`until`); a current one never gets
 // there.
@@ -79,8 +79,8 @@ struct hz5_bits {
 };
 
 // What is known of a slab: the arena's record of it (struct hz_run), used in our way. `owner` to
-// `bits` and class_id are the same in all slabs of a run but for `at`; the rest is in use in the first
-// slab only.
+// `bits` and class_id are the same in all slabs of a run but for `at`; the rest is in use in the
+// first slab only.
 struct hz5_slab {
   uint8_t arena[4];
   // Read by every free.
@@ -184,8 +184,8 @@ HZ_FAST struct hz5_slab *hz5_slab_of(const void *p) {
   return &hz5_table()[hz_slab_of(p)];
 }
 
-// One more than the forks behind this process: what is marked as queued with another number was lost
-// in a fork.
+// One more than the forks behind this process: what is marked as queued with another number was
+// lost in a fork.
 extern HZ_HIDDEN uint32_t hz5_forks;
 
 // Runs are named by the index of their first slab, plus one, wherever 0 must mean none.
@@ -220,10 +220,10 @@ HZ_FAST uint64_t hz5_blocks_of(const struct hz5_slab *run, uint32_t w) {
   return left >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1;
 }
 
-// Which block of its run an address is in, and whether it is that block's beginning. By a reciprocal
-// that is less than 1 too large: of the product, the upper half is the quotient, and the lower half
-// is below the reciprocal only without a remainder, as long as the offset is below the reciprocal
-// itself, which is at least 2^48.
+// Which block of its run an address is in, and whether it is that block's beginning. By a
+// reciprocal that is less than 1 too large: of the product, the upper half is the quotient, and the
+// lower half is below the reciprocal only without a remainder, as long as the offset is below the
+// reciprocal itself, which is at least 2^48.
 HZ_FAST bool hz5_begins(const struct hz5_slab *slab, const void *p, uint32_t *index) {
   const uint32_t offset = (uint16_t)(uintptr_t)p + slab->at;
   const uint64_t reciprocal = hz5_reciprocals[slab->class_id];
@@ -286,7 +286,8 @@ void hz5_runs_close(uint32_t first);
 void hz5_run_own(struct hz5_slab *run, uint32_t token);
 // Takes a full run, which belongs to nobody. False: it has an owner.
 bool hz5_run_adopt(struct hz5_slab *run, uint32_t token);
-// A run of the calling thread's, in no list, with `live` live blocks, some but not all: into a list.
+// A run of the calling thread's, in no list, with `live` live blocks, some but not all: into a
+// list.
 void hz5_run_link(struct hz5_list *list, struct hz5_slab *run, uint32_t live);
 // The same with any number of them: if it is full it is nobody's, and empty it goes to the pool.
 void hz5_run_leave(struct hz5_list *list, struct hz5_slab *run, uint32_t live);
@@ -296,8 +297,8 @@ uint32_t hz5_run_live(const struct hz5_slab *run);
 uint32_t hz5_run_freed(const struct hz5_slab *run);
 // `until` is 0.
 void hz5_run_emptied(struct hz5_list *list, struct hz5_slab *run);
-// Takes in what others have freed: the bits alone. Returns how many blocks. *stray: a block that two
-// threads have freed at once, for hz5_tell_stray, when no lock is held; else unchanged.
+// Takes in what others have freed: the bits alone. Returns how many blocks. *stray: a block that
+// two threads have freed at once, for hz5_tell_stray, when no lock is held; else unchanged.
 uint32_t hz5_run_absorb(struct hz5_slab *run, const void **stray);
 // The same for a run of the calling thread's, current or in `list`, with what follows from it.
 uint32_t hz5_run_take_in(struct hz5_list *list, struct hz5_slab *run);

@@ -77,8 +77,8 @@ static bool take_out(struct pool *pool, struct hz5_slab *run) {
   return false;
 }
 
-// A vacant run that has an owner again. Two threads may have freed its last block at once: the second
-// one's mark came when nobody was to be told (announce in hz5_queue.c).
+// A vacant run that has an owner again. Two threads may have freed its last block at once: the
+// second one's mark came when nobody was to be told (announce in hz5_queue.c).
 static void clear_strays(struct hz5_slab *run) {
   const void *stray = NULL;
   atomic_thread_fence(memory_order_seq_cst); // who marks from here on sees the owner
@@ -88,7 +88,8 @@ static void clear_strays(struct hz5_slab *run) {
 
 // ---- From and to heaps --------------------------------------------------------------------------
 
-// Who has marked a block and found the old owner's queue closed waits for the lock (hz5_pool_absorb).
+// Who has marked a block and found the old owner's queue closed waits for the lock
+// (hz5_pool_absorb).
 void hz5_pool_give(struct hz5_slab *run) {
   struct pool *pool = &pools[run->class_id];
   const void *stray = NULL;
@@ -199,8 +200,8 @@ bool hz5_pool_release(struct hz5_slab *slab, void *p) {
 
 // ---- Back to the arena --------------------------------------------------------------------------
 
-// Up to `most` of the pool's vacant runs. Returns how many. In steps, because what is under way when
-// another thread forks is lost to the child.
+// Up to `most` of the pool's vacant runs. Returns how many. In steps, because what is under way
+// when another thread forks is lost to the child.
 static uint32_t close_vacant(struct pool *pool, uint32_t most) {
   uint32_t closed = 0;
   for (uint32_t first, count; closed < most; closed += count) {

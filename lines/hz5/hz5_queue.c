@@ -1,9 +1,9 @@
 // Runs with blocks that others have freed, on their way to their owners.
 //
-// Who sets `queued` brings the run to its owner's queue, or takes care of it there and then. `queued`
-// is of the slab, not of the run: who comes late finds another run there, or none, and leaves it in
-// peace. A thread sends the runs of one owner as a chain, so that the two meet in the queue's cache
-// line once per chain; a chain that waits holds up to HZ5_CHAIN_SLABS.
+// Who sets `queued` brings the run to its owner's queue, or takes care of it there and then.
+// `queued` is of the slab, not of the run: who comes late finds another run there, or none, and
+// leaves it in peace. A thread sends the runs of one owner as a chain, so that the two meet in the
+// queue's cache line once per chain; a chain that waits holds up to HZ5_CHAIN_SLABS.
 #include "lines/hz5/hz5_model.h"
 
 #include "core/counter.h"
@@ -41,7 +41,8 @@ static uint32_t owner_of_run(struct hz5_slab *run) {
   return run->at == 0 ? owner : HZ5_NOBODY;
 }
 
-// The run, whose `queued` we have set, may have blocks that others have freed: its owner is to know.
+// The run, whose `queued` we have set, may have blocks that others have freed: its owner is to
+// know.
 static void announce(struct hz5_slab *run) {
   for (;;) {
     const uint32_t owner = owner_of_run(run);

@@ -1,5 +1,5 @@
-// Blocks of runs that the calling thread does not own. Nobody's run becomes the thread's; in another's
-// the block is marked, and the run goes to its owner's queue (hz5_queue.c).
+// Blocks of runs that the calling thread does not own. Nobody's run becomes the thread's; in
+// another's the block is marked, and the run goes to its owner's queue (hz5_queue.c).
 #include "lines/hz5/hz5_model.h"
 
 #include "core/counter.h"
@@ -36,8 +36,8 @@ static void release_marked(struct hz5_heap *heap, struct hz5_slab *slab, void *p
   else hz5_refuse(slab, p);
 }
 
-// Free blocks of a class that the thread does not allocate are for others. Blocks come back in about
-// the order in which they went, so the last run in the list has what stays.
+// Free blocks of a class that the thread does not allocate are for others. Blocks come back in
+// about the order in which they went, so the last run in the list has what stays.
 static void leave_oldest(struct hz5_heap *heap, unsigned class_id) {
   struct hz5_list *list = &heap->listed[class_id];
   if (heap->cursor[class_id].run != 0 || list->count <= HZ5_UNUSED_RUNS) return;
@@ -47,8 +47,8 @@ static void leave_oldest(struct hz5_heap *heap, unsigned class_id) {
 }
 
 // The run has just become the heap's, with so many live blocks, and is in no list. What was marked
-// while it had another owner, perhaps by this thread, is taken in: a thread that only frees does not
-// look into its queue often.
+// while it had another owner, perhaps by this thread, is taken in: a thread that only frees does
+// not look into its queue often.
 static void release_adopted(struct hz5_heap *heap, struct hz5_slab *slab, void *p, uint32_t live) {
   struct hz5_slab *run = hz5_first(slab);
   const unsigned class_id = run->class_id;

@@ -159,8 +159,8 @@ struct hz5_slab *hz5_run_open(unsigned class_id, uint32_t token) {
   return run;
 }
 
-// One may still be in a queue: who finds it there finds that it belongs to nobody, or to whom the slab
-// belongs by then (hz5_queue.c).
+// One may still be in a queue: who finds it there finds that it belongs to nobody, or to whom the
+// slab belongs by then (hz5_queue.c).
 void hz5_runs_close(uint32_t first) {
   struct hz_run *list = NULL;
   uint32_t runs = 0, slabs = 0;

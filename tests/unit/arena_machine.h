@@ -2,26 +2,14 @@
 #ifndef TESTS_UNIT_ARENA_MACHINE_H
 #define TESTS_UNIT_ARENA_MACHINE_H
 
-#include "core/arena.h"
 #include "tests/support/fake_os.h"
-#include "tests/unit/isolated.h"
+#include "tests/unit/arena_sound.h"
 
 enum { SEGMENTS = 32 };
 
 static inline void start(void) {
   fake_os_install();
   assert_true(hz_arena_start((size_t)SEGMENTS * HZ_SEGMENT_BYTES));
-}
-
-static inline void assert_sound(void) {
-  const char *broken = hz_arena_check();
-  if (broken != NULL) fail_msg("%s", broken);
-}
-
-static inline struct hz_arena_totals totals(void) {
-  struct hz_arena_totals now;
-  hz_arena_read_totals(&now);
-  return now;
 }
 
 // What a taker does with a run, so that its slabs have contents.

@@ -169,7 +169,8 @@ static void block_freed_by_two_threads_at_once_is_told_and_not_lost(void **state
   assert_ptr_equal(take(BYTES), blocks[0]);
 }
 
-// A run of the main thread's with a block that it has freed: what others free of it waits in a queue.
+// A run of the main thread's with a block that it has freed: what others free of it waits in a
+// queue.
 static struct hz5_slab *run_with_room(unsigned from) {
   for (unsigned i = from; i < from + FULL_RUN + 1; i++) blocks[i] = take(BYTES);
   give(blocks[from]);
@@ -237,6 +238,7 @@ static void runs_with_a_block_that_stays_go_back_to_the_producer(void **state) {
   (void)state;
   line_start();
   produce(1);
+  say("%llu runs\n", (unsigned long long)count(HZ_COUNT_runs_carved));
   assert_true(count(HZ_COUNT_runs_carved) < ROUNDS / FULL_RUN * 3);
 }
 
@@ -276,7 +278,8 @@ static void *own_a_run_until_told(void *unused) {
   return NULL;
 }
 
-// Blocks of a thread that is not in the child are freed there, before and after its runs are adopted.
+// Blocks of a thread that is not in the child are freed there, before and after its runs are
+// adopted.
 static void work_in_child(void) {
   struct hz5_slab *run = run_of(blocks[1]);
   give(blocks[1]);

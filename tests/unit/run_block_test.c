@@ -6,7 +6,7 @@
 #include "tests/support/fake_os.h"
 #include "tests/support/pattern.h"
 #include "tests/support/random.h"
-#include "tests/unit/isolated.h"
+#include "tests/unit/arena_sound.h"
 
 static struct hz_run_cache cache;
 
@@ -24,17 +24,6 @@ static void *take(size_t bytes, size_t align) {
 
 static void give(void *p) {
   hz_run_block_give(&cache, hz_run_of(p), p);
-}
-
-static void assert_sound(void) {
-  const char *broken = hz_arena_check();
-  if (broken != NULL) fail_msg("%s", broken);
-}
-
-static uint64_t arena_bytes(void) {
-  struct hz_arena_totals totals;
-  hz_arena_read_totals(&totals);
-  return totals.run_bytes;
 }
 
 static size_t cached_by_counting(void) {
@@ -112,10 +101,10 @@ static void cache_never_exceeds_its_budget(void **state) {
   }
   for (int i = 0; i < BLOCKS; i++)
     if (blocks[i] != NULL) give(blocks[i]);
-  assert_int_equal(arena_bytes(), cache.bytes);
+  assert_int_equal(totals().run_bytes, cache.bytes);
   hz_run_cache_flush(&cache);
   assert_int_equal(cache.bytes, 0);
-  assert_int_equal(arena_bytes(), 0);
+  assert_int_equal(totals().run_bytes, 0);
   assert_sound();
 }
 
@@ -135,7 +124,7 @@ static void block_above_half_the_budget_is_not_kept(void **state) {
   start();
   give(take(2 * HZ_MIB + 1, 16));
   assert_int_equal(cache.bytes, 0);
-  assert_int_equal(arena_bytes(), 0);
+  assert_int_equal(totals().run_bytes, 0);
   give(take(2 * HZ_MIB, 16));
   assert_int_equal(cache.bytes, 2 * HZ_MIB);
 }
@@ -148,7 +137,7 @@ static void thread_without_a_cache_is_served_by_the_arena(void **state) {
   assert_non_null(p);
   assert_true(zero);
   hz_run_block_give(NULL, hz_run_of(p), p);
-  assert_int_equal(arena_bytes(), 0);
+  assert_int_equal(totals().run_bytes, 0);
   assert_sound();
 }
 

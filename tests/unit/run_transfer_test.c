@@ -8,7 +8,7 @@
 #include "core/run_block.h"
 #include "tests/support/fake_os.h"
 #include "tests/support/random.h"
-#include "tests/unit/isolated.h"
+#include "tests/unit/arena_sound.h"
 
 static void start(size_t transfer, unsigned batch) {
   fake_os_install();
@@ -18,17 +18,6 @@ static void start(size_t transfer, unsigned batch) {
   hz_run_batch = batch;
   hz_run_transfer_start();
   assert_true(hz_arena_start(256 * HZ_MIB));
-}
-
-static void assert_sound(void) {
-  const char *broken = hz_arena_check();
-  if (broken != NULL) fail_msg("%s", broken);
-}
-
-static uint64_t arena_bytes(void) {
-  struct hz_arena_totals totals;
-  hz_arena_read_totals(&totals);
-  return totals.run_bytes;
 }
 
 static void *take(struct hz_run_cache *cache, size_t bytes) {
@@ -52,7 +41,7 @@ static void without_the_option_everything_is_refused(void **state) {
   assert_ptr_equal(hz_run_transfer_give(list), list);
   assert_null(hz_run_transfer_take(2, 1));
   hz_arena_give_list(list);
-  assert_int_equal(arena_bytes(), 0);
+  assert_int_equal(totals().run_bytes, 0);
 }
 
 static void each_length_waits_for_itself_up_to_the_limit(void **state) {
@@ -80,13 +69,13 @@ static void what_nobody_needs_for_a_tick_leaves(void **state) {
   start(100, 1);
   assert_null(hz_run_transfer_give(hz_arena_take_list(2, 16, 10)));
   hz_run_transfer_decay(); // came since the last tick
-  assert_int_equal(arena_bytes(), 20 * HZ_SLAB_BYTES);
+  assert_int_equal(totals().run_bytes, 20 * HZ_SLAB_BYTES);
   struct hz_run *used = hz_run_transfer_take(2, 4);
   assert_null(hz_run_transfer_give(used));
   hz_run_transfer_decay(); // six were not needed
-  assert_int_equal(arena_bytes(), 8 * HZ_SLAB_BYTES);
+  assert_int_equal(totals().run_bytes, 8 * HZ_SLAB_BYTES);
   hz_run_transfer_decay();
-  assert_int_equal(arena_bytes(), 0);
+  assert_int_equal(totals().run_bytes, 0);
   assert_false(hz_run_transfer_flush());
 }
 
@@ -95,7 +84,7 @@ static void flush_gives_all_back(void **state) {
   start(100, 1);
   assert_null(hz_run_transfer_give(hz_arena_take_list(2, 16, 10)));
   assert_true(hz_run_transfer_flush());
-  assert_int_equal(arena_bytes(), 0);
+  assert_int_equal(totals().run_bytes, 0);
   assert_false(hz_run_transfer_flush());
   assert_sound();
 }
@@ -116,7 +105,7 @@ static void block_that_one_thread_sheds_serves_another(void **state) {
   hz_run_cache_flush(&mine);
   hz_run_cache_flush(&others);
   hz_run_transfer_flush();
-  assert_int_equal(arena_bytes(), 0);
+  assert_int_equal(totals().run_bytes, 0);
   assert_sound();
 }
 
@@ -170,7 +159,7 @@ static void blocks_that_pass_between_threads_are_not_lost(void **state) {
   for (unsigned i = 0; i < PLACES; i++)
     if (places[i] != NULL) give(NULL, places[i]);
   hz_run_transfer_flush();
-  assert_int_equal(arena_bytes(), 0);
+  assert_int_equal(totals().run_bytes, 0);
   assert_sound();
 }
 
