@@ -53,7 +53,8 @@ struct hz_run {
   uint8_t class_id;
   uint8_t first_word; // no free bit in a bitmap word below this one
   uint8_t idle_ticks; // ticks since a block was taken or given
-  uint8_t unused[15];
+  uint8_t unused[11];
+  uint32_t generation; // the line's own: survives the run
 };
 static_assert(sizeof(struct hz_run) == 64, "a cache line; hz_run_base divides by shifting");
 
@@ -77,6 +78,11 @@ bool hz_arena_start(size_t reserve_bytes);
 // From now on the first slab of every segment of runs is not handed out. It is zero when a segment
 // opens, and lost when all other slabs have been free long enough. Before the first run is taken.
 void hz_arena_keep_heads(void);
+
+// For a line with tables about slabs that are all zero while these are free: called when slabs give
+// their pages back, by number, so that the tables' pages can go along. No lock is held, and nobody
+// can take the slabs meanwhile. Set before the first run is taken.
+void hz_arena_on_purge(void (*along)(size_t first_slab, size_t slabs));
 
 // Whether an empty segment has room for a run of so many bytes with a base that is a multiple of
 // align (a power of two). Without heads: both up to 4 MiB. With heads, less by what lies before the

@@ -194,7 +194,7 @@ static const char *check_run(const struct hz_run *run, unsigned class_id, unsign
   return hz_class_run_check(run);
 }
 
-const char *hz_central_check(void) {
+const char *hz_central_check(const char *(*also)(const struct hz_run *run)) {
   for (unsigned class_id = 0; class_id < HZ_CLASS_COUNT; class_id++) {
     struct central *c = &central[class_id];
     const char *broken = NULL;
@@ -203,6 +203,7 @@ const char *hz_central_check(void) {
     for (unsigned h = 0; h < HZ_HOMES && broken == NULL; h++)
       for (struct hz_run *run = c->homes[h]; run != NULL && broken == NULL; run = run->next) {
         broken = check_run(run, class_id, h);
+        if (broken == NULL && also != NULL) broken = also(run);
         free_blocks += run->free;
       }
     if (broken == NULL && free_blocks != c->free_blocks)

@@ -58,7 +58,8 @@ uint64_t hz_central_free_bytes(unsigned class_id);
 // Registers the locks with the fork handlers.
 void hz_central_start(void);
 
-// Walks every run of every class: NULL, or the first broken invariant.
-const char *hz_central_check(void);
+// Walks every run of every class that is listed: NULL, or the first broken invariant. also: asked
+// about each, under the class's lock; NULL: nobody.
+const char *hz_central_check(const char *(*also)(const struct hz_run *run));
 
 #endif

@@ -15,6 +15,8 @@
   X(collected, "packets", "packets that their owners took in")                                     \
   X(stolen, "packets", "packets left to an owner that had ended, taken in by another")             \
   X(taken_over, "runs", "runs of slabs taken over that another thread had left")                   \
+  X(transfers, "magazines", "full magazines that the transfer cache handed to whoever needed one") \
+  X(scavenged, "bytes", "blocks that waited between threads unneeded and went down to the runs")   \
   X(runs_carved, "runs", "runs of slabs cut into blocks")                                          \
   X(runs_returned, "runs", "runs whose blocks were all free and that went back to the arena")      \
   X(run_blocks, "calls", "times blocks of 64 KiB to 4 MiB were fetched from the arena")            \

@@ -100,7 +100,8 @@ static void publish(const struct hz_line *line) {
   hz_process.options[0] = hz_common_options;
   hz_process.options[1] = (struct hz_option_group){line->info->options, line->info->option_count};
   hz_process.line = line;
-  hz_active_publish(hz_common.stats_exact ? hz_exact_start(&line->table) : &line->table, &hz_rules);
+  const struct hz_table *table = hz_line_table(line);
+  hz_active_publish(hz_common.stats_exact ? hz_exact_start(table) : table, &hz_rules);
 }
 
 static void step_aside(void) {

@@ -47,6 +47,9 @@ struct hz_gauges {
 struct hz_line {
   const struct hz_line_info *info; // name, options and profiles: lines/catalog.h
   struct hz_table table;
+  // The hot entries of the chosen profile, where one has its own; asked once, after start. NULL:
+  // `table` serves all profiles.
+  const struct hz_table *(*choose)(void);
 
   // Once, before any other call, options set, core started. False: no memory for the tables.
   bool (*start)(void);
@@ -57,5 +60,10 @@ struct hz_line {
   // Walks every invariant; NULL, or the first broken one as text. Other threads must be quiet.
   const char *(*check)(void);
 };
+
+// After start.
+HZ_FAST const struct hz_table *hz_line_table(const struct hz_line *line) {
+  return line->choose != NULL ? line->choose() : &line->table;
+}
 
 #endif

@@ -3,6 +3,6 @@
 #ifndef HZ_LINES_LIST_H
 #define HZ_LINES_LIST_H
 
-#define HZ_LINES(X) X(hz3) X(hz4) X(hz5)
+#define HZ_LINES(X) X(hz3) X(hz4) X(hz5) X(hz6)
 
 #endif

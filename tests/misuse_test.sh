@@ -14,47 +14,47 @@
 #   -           not tried: the line may well have a block there
 expectations() {
   cat <<'TABLE'
-program  arguments           hz3           hz3-lowmem hz3+verify hz4           hz4-rss hz4+verify hz5      hz5-large128-rss
-foreign  stack               foreign       =          =          foreign       =       =          foreign  =
-foreign  static              foreign       =          =          foreign       =       =          foreign  =
-foreign  mapped              foreign       =          =          foreign       =       =          foreign  =
-foreign  libc                foreign       =          =          foreign       =       =          foreign  =
-foreign  neighbour           foreign       =          =          foreign       =       =          foreign  =
-foreign  head                -             =          =          foreign       =       =          -        =
-double   now,small           double-late   =          double     double-late   =       double     double   =
-double   later,small         double-late   =          double     double-late   =       double     double   =
-double   many,small          double-late   =          double     double-late   =       double     double   =
-double   threads,small       double-late   =          double     double-late   =       double     double   =
-double   exit,small          double-late   =          double     double-late   =       double     double   =
-double   now,page            double-late   =          double     double-late   =       double     double   =
-double   many,page           double-late   =          double     double-late   =       double     double   =
-double   exit,page           double-late   =          double     double-late   =       double     double   =
-double   now,run             double        =          =          double        =       =          double   =
-double   later,run           double        =          =          double        =       =          double   =
-double   many,run            double        =          =          double        =       =          double   =
-double   threads,run         double        =          =          double        =       =          double   =
-double   exit,run            double        =          =          double        =       =          double   =
-double   now,large           double        foreign    =          double        foreign =          double   foreign
-double   later,large         double        foreign    =          double        foreign =          double   foreign
-double   threads,large       double        foreign    =          double        foreign =          double   foreign
-interior owner,small,16      interior-late =          interior   interior-late =       interior   interior =
-interior owner,small,8       interior-late =          interior   interior-late =       interior   interior =
-interior owner,page,1024     interior-late =          interior   interior-late =       interior   interior =
-interior thread,small,16     interior-late =          interior   interior-late =       interior   interior =
-interior thread,small,1      interior-late =          interior   interior-late =       interior   interior =
-interior thread,page,1024    interior-late =          interior   interior-late =       interior   interior =
-interior owner,run,16        interior      =          =          interior      =       =          interior =
-interior owner,run,65536     interior      =          =          interior      =       =          interior =
-interior thread,run,4096     interior      =          =          interior      =       =          interior =
-interior owner,large,4096    interior      =          =          interior      =       =          interior =
-interior owner,large,5000000 interior      =          =          interior      =       =          interior =
-query    realloc,stack       foreign       =          =          foreign       =       =          foreign  =
-query    realloc,interior    interior      =          =          interior      =       =          interior =
-query    realloc,freed       double        =          =          double        =       =          double   =
-query    usable,stack        foreign       =          =          foreign       =       =          foreign  =
-query    usable,interior     interior      =          =          interior      =       =          interior =
-query    usable,freed        double        =          =          double        =       =          double   =
-none     -                   legal         =          =          legal         =       =          legal    =
+program  arguments           hz3           hz3-lowmem hz3+verify hz4           hz4-rss hz4+verify hz5      hz5-large128-rss  hz6      hz6-percpu hz6-strict hz6-rss
+foreign  stack               foreign       =          =          foreign       =       =          foreign  =                 foreign  =          =          =
+foreign  static              foreign       =          =          foreign       =       =          foreign  =                 foreign  =          =          =
+foreign  mapped              foreign       =          =          foreign       =       =          foreign  =                 foreign  =          =          =
+foreign  libc                foreign       =          =          foreign       =       =          foreign  =                 foreign  =          =          =
+foreign  neighbour           foreign       =          =          foreign       =       =          foreign  =                 foreign  =          =          =
+foreign  head                -             =          =          foreign       =       =          -        =                 -        =          =          =
+double   now,small           double-late   =          double     double-late   =       double     double   =                 double   =          =          =
+double   later,small         double-late   =          double     double-late   =       double     double   =                 double   =          =          =
+double   many,small          double-late   =          double     double-late   =       double     double   =                 double   =          =          =
+double   threads,small       double-late   =          double     double-late   =       double     double   =                 double   =          =          =
+double   exit,small          double-late   =          double     double-late   =       double     double   =                 double   =          =          =
+double   now,page            double-late   =          double     double-late   =       double     double   =                 double   =          =          =
+double   many,page           double-late   =          double     double-late   =       double     double   =                 double   =          =          =
+double   exit,page           double-late   =          double     double-late   =       double     double   =                 double   =          =          =
+double   now,run             double        =          =          double        =       =          double   =                 double   =          =          =
+double   later,run           double        =          =          double        =       =          double   =                 double   =          =          =
+double   many,run            double        =          =          double        =       =          double   =                 double   =          =          =
+double   threads,run         double        =          =          double        =       =          double   =                 double   =          =          =
+double   exit,run            double        =          =          double        =       =          double   =                 double   =          =          =
+double   now,large           double        foreign    =          double        foreign =          double   foreign           double   =          =          foreign
+double   later,large         double        foreign    =          double        foreign =          double   foreign           double   =          =          foreign
+double   threads,large       double        foreign    =          double        foreign =          double   foreign           double   =          =          foreign
+interior owner,small,16      interior-late =          interior   interior-late =       interior   interior =                 interior =          =          =
+interior owner,small,8       interior-late =          interior   interior-late =       interior   interior =                 interior =          =          =
+interior owner,page,1024     interior-late =          interior   interior-late =       interior   interior =                 interior =          =          =
+interior thread,small,16     interior-late =          interior   interior-late =       interior   interior =                 interior =          =          =
+interior thread,small,1      interior-late =          interior   interior-late =       interior   interior =                 interior =          =          =
+interior thread,page,1024    interior-late =          interior   interior-late =       interior   interior =                 interior =          =          =
+interior owner,run,16        interior      =          =          interior      =       =          interior =                 interior =          =          =
+interior owner,run,65536     interior      =          =          interior      =       =          interior =                 interior =          =          =
+interior thread,run,4096     interior      =          =          interior      =       =          interior =                 interior =          =          =
+interior owner,large,4096    interior      =          =          interior      =       =          interior =                 interior =          =          =
+interior owner,large,5000000 interior      =          =          interior      =       =          interior =                 interior =          =          =
+query    realloc,stack       foreign       =          =          foreign       =       =          foreign  =                 foreign  =          =          =
+query    realloc,interior    interior      =          =          interior      =       =          interior =                 interior =          =          =
+query    realloc,freed       double        =          =          double        =       =          double   =                 double   =          =          =
+query    usable,stack        foreign       =          =          foreign       =       =          foreign  =                 foreign  =          =          =
+query    usable,interior     interior      =          =          interior      =       =          interior =                 interior =          =          =
+query    usable,freed        double        =          =          double        =       =          double   =                 double   =          =          =
+none     -                   legal         =          =          legal         =       =          legal    =                 legal    =          =          =
 TABLE
 }
 

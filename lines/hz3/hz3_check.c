@@ -35,7 +35,7 @@ static const char *check_shard(struct hz3_shard *shard) {
 
 const char *hz3_check(void) {
   const char *broken = hz_arena_check();
-  if (broken == NULL) broken = hz_central_check();
+  if (broken == NULL) broken = hz_central_check(NULL);
   for (unsigned s = 0; s < hz3_options.shards && broken == NULL; s++)
     broken = check_shard(&hz3_shards[s]);
   return broken;

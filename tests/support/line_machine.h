@@ -72,10 +72,10 @@ static inline void line_start(void) {
 // ---- Use ----------------------------------------------------------------------------------------
 
 static inline void *take(size_t bytes) {
-  return line->table.alloc(bytes);
+  return hz_line_table(line)->alloc(bytes);
 }
 static inline void give(void *p) {
-  line->table.release(p);
+  hz_line_table(line)->release(p);
 }
 static inline uint64_t count(enum hz_counter counter) {
   return hz_counter_read(counter);
@@ -98,9 +98,24 @@ static inline void check_sound(void) {
   CHECK(broken == NULL, "%s", broken);
 }
 
+// A trim by this thread on each processor in turn: what a line keeps per processor, it can reach
+// from there alone.
+static inline void trim_everywhere(void) {
+  cpu_set_t all, one;
+  CHECK(sched_getaffinity(0, sizeof all, &all) == 0, "cannot ask where the thread may run");
+  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+    if (!CPU_ISSET(cpu, &all)) continue;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0, "cannot go to processor %d", cpu);
+    line->trim(0);
+  }
+  CHECK(sched_setaffinity(0, sizeof all, &all) == 0, "cannot leave a processor");
+}
+
 // Everything has been freed: nothing may be left but what the tables cost.
 static inline void check_nothing_lost_but(uint64_t committed) {
-  line->trim(0);
+  trim_everywhere();
   check_sound();
   const struct hz_gauges now = gauges();
   CHECK(now.live_bytes == 0, "%llu bytes are lost", (unsigned long long)now.live_bytes);
@@ -233,25 +248,25 @@ static inline bool block_take(struct block *block, struct random_state *random) 
   const bool aligned = how == 0 || how == 2;
   const size_t align = aligned ? (size_t)16 << random_between(random, 0, how == 0 ? 16 : 8) : 16;
   errno = 0;
-  block->p = how == 1  ? line->table.alloc_zeroed(bytes)
-             : aligned ? line->table.alloc_aligned(align, bytes)
+  block->p = how == 1  ? hz_line_table(line)->alloc_zeroed(bytes)
+             : aligned ? hz_line_table(line)->alloc_aligned(align, bytes)
                        : take(bytes);
   CHECK(block->p != NULL || errno == ENOMEM, "NULL without ENOMEM");
   if (block->p == NULL) return false;
   CHECK((uintptr_t)block->p % align == 0, "%p is not aligned", (void *)block->p);
   if (how == 1) check_zero(block->p, bytes);
-  CHECK(line->table.usable_size(block->p) >= bytes, "too small");
+  CHECK(hz_line_table(line)->usable_size(block->p) >= bytes, "too small");
   block_fill(block, bytes, (unsigned)random_next(random));
   return true;
 }
 
 static inline void block_resize(struct block *block, struct random_state *random) {
   const size_t bytes = random_size(random) + 1;
-  char *p = line->table.resize(block->p, bytes);
+  char *p = hz_line_table(line)->resize(block->p, bytes);
   if (p == NULL) return; // the block is as it was
   block->p = p;
   block_verify(block, hz_min(bytes, block->bytes));
-  CHECK(line->table.usable_size(p) >= bytes, "too small after resize");
+  CHECK(hz_line_table(line)->usable_size(p) >= bytes, "too small after resize");
   block_fill(block, bytes, block->tag + 1);
 }
 

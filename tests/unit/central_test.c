@@ -19,7 +19,7 @@ static void start(void) {
 }
 
 static void assert_sound(void) {
-  const char *broken = hz_central_check();
+  const char *broken = hz_central_check(NULL);
   if (broken == NULL) broken = hz_arena_check();
   if (broken != NULL) fail_msg("%s", broken);
 }

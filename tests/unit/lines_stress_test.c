@@ -78,7 +78,7 @@ static void *only_free(void *unused) {
 static struct block *make(struct random_state *random, unsigned tag) {
   struct block *mine = take(sizeof *mine), new = {.p = take(random_between(random, 1, 2000))};
   CHECK(mine != NULL && new.p != NULL, "no memory");
-  block_fill(&new, line->table.usable_size(new.p), tag);
+  block_fill(&new, hz_line_table(line)->usable_size(new.p), tag);
   *mine = new;
   return mine;
 }

@@ -38,7 +38,7 @@ static void every_size_is_served_aligned_writable_and_apart(void **state) {
     mine[i].p = take(bytes);
     assert_non_null(mine[i].p);
     assert_int_equal((uintptr_t)mine[i].p % 16, 0);
-    const size_t usable = line->table.usable_size(mine[i].p);
+    const size_t usable = hz_line_table(line)->usable_size(mine[i].p);
     assert_true(usable >= bytes && usable > 0);
     block_fill(&mine[i], bytes <= 65536 ? usable : bytes, i);
     bytes += bytes < 256 ? 1 : bytes / 34;
@@ -56,7 +56,7 @@ static void sizes_around_every_class_border_are_kept(void **state) {
     const size_t above = c + 1 < HZ_CLASS_COUNT ? hz_class_bytes(c + 1) : 2 * HZ_SLAB_BYTES;
     for (size_t n = bytes - 1; n <= bytes + 1; n++) {
       char *p = take(n);
-      const size_t usable = line->table.usable_size(p);
+      const size_t usable = hz_line_table(line)->usable_size(p);
       assert_int_equal(usable, n <= bytes ? bytes : above);
       memset(p, 1, usable);
       give(p);
@@ -66,10 +66,11 @@ static void sizes_around_every_class_border_are_kept(void **state) {
 }
 
 static void check_alignment(size_t align, size_t bytes) {
-  char *p = line->table.alloc_aligned(align, bytes);
+  char *p = hz_line_table(line)->alloc_aligned(align, bytes);
   CHECK(p != NULL, "%zu bytes aligned to %zu: NULL", bytes, align);
   CHECK((uintptr_t)p % align == 0, "%zu bytes: %p is not aligned to %zu", bytes, (void *)p, align);
-  CHECK(line->table.usable_size(p) >= bytes, "%zu bytes aligned to %zu: too small", bytes, align);
+  CHECK(hz_line_table(line)->usable_size(p) >= bytes, "%zu bytes aligned to %zu: too small", bytes,
+        align);
   if (bytes != 0) p[0] = p[bytes - 1] = 1;
   give(p);
 }
@@ -102,7 +103,7 @@ static void blocks_longer_than_any_run_are_large(void **state) {
   assert_int_equal(gauges().large_blocks, 0);
   void *large = take(longest_run() + 1);
   assert_int_equal(gauges().large_blocks, 1);
-  assert_true(line->table.usable_size(large) > longest_run());
+  assert_true(hz_line_table(line)->usable_size(large) > longest_run());
   give(run);
   give(large);
   check_nothing_lost();
@@ -117,14 +118,14 @@ static void what_cannot_be_served_is_null_and_enomem(void **state) {
     assert_null(take(absurd[i]));
     assert_int_equal(errno, ENOMEM);
     errno = 0;
-    assert_null(line->table.alloc_zeroed(absurd[i]));
+    assert_null(hz_line_table(line)->alloc_zeroed(absurd[i]));
     assert_int_equal(errno, ENOMEM);
     errno = 0;
-    assert_null(line->table.alloc_aligned(4096, absurd[i]));
+    assert_null(hz_line_table(line)->alloc_aligned(4096, absurd[i]));
     assert_int_equal(errno, ENOMEM);
   }
   errno = 0;
-  assert_null(line->table.alloc_aligned((size_t)1 << 63, 1));
+  assert_null(hz_line_table(line)->alloc_aligned((size_t)1 << 63, 1));
   assert_int_equal(errno, ENOMEM);
   check_nothing_lost();
 }
@@ -146,10 +147,10 @@ static void zeroed_blocks_are_zero_whatever_was_there_before(void **state) {
   const size_t sizes[] = {1, 16, 100, 1000, 5000, 65536, 65537, 300000, HZ_MIB * 4, HZ_MIB * 9};
   for (int round = 0; round < 4; round++) {
     for (unsigned i = 0; i < hz_count_of(sizes); i++) {
-      char *p = line->table.alloc_zeroed(sizes[i]);
+      char *p = hz_line_table(line)->alloc_zeroed(sizes[i]);
       assert_non_null(p);
       check_zero(p, sizes[i]);
-      memset(p, 0xff, line->table.usable_size(p));
+      memset(p, 0xff, hz_line_table(line)->usable_size(p));
       give(p);
     }
     if (round == 1) line->trim(0);
@@ -170,7 +171,7 @@ static void free_of_null_does_nothing_and_free_keeps_errno(void **state) {
     line->trim(0);
     assert_int_equal(errno, 77);
   }
-  assert_int_equal(line->table.usable_size(NULL), 0);
+  assert_int_equal(hz_line_table(line)->usable_size(NULL), 0);
 }
 
 // ---- Resizing -----------------------------------------------------------------------------------
@@ -181,11 +182,11 @@ static void resize_stays_in_place_while_half_of_the_block_is_used(void **state) 
   for (unsigned c = 1; c < HZ_CLASS_COUNT; c++) {
     const size_t bytes = hz_class_bytes(c);
     char *p = take(bytes);
-    assert_ptr_equal(line->table.resize(p, bytes), p);
-    assert_ptr_equal(line->table.resize(p, bytes / 2), p);
-    assert_null(line->table.resize(p, bytes / 2 - 1));
-    assert_null(line->table.resize(p, bytes + 1));
-    assert_int_equal(line->table.usable_size(p), bytes);
+    assert_ptr_equal(hz_line_table(line)->resize(p, bytes), p);
+    assert_ptr_equal(hz_line_table(line)->resize(p, bytes / 2), p);
+    assert_null(hz_line_table(line)->resize(p, bytes / 2 - 1));
+    assert_null(hz_line_table(line)->resize(p, bytes + 1));
+    assert_int_equal(hz_line_table(line)->usable_size(p), bytes);
     give(p);
   }
   check_nothing_lost();
@@ -197,17 +198,17 @@ static void blocks_above_the_classes_grow_without_copying(void **state) {
   struct block run = {.p = take(100000)}, large = {.p = take(5 * HZ_MIB)};
   block_fill(&run, 100000, 1);
   block_fill(&large, 5 * HZ_MIB, 2);
-  assert_ptr_equal(line->table.resize(run.p, HZ_MIB), run.p);
-  assert_true(line->table.usable_size(run.p) >= HZ_MIB);
+  assert_ptr_equal(hz_line_table(line)->resize(run.p, HZ_MIB), run.p);
+  assert_true(hz_line_table(line)->usable_size(run.p) >= HZ_MIB);
   block_verify(&run, run.bytes);
-  assert_null(line->table.resize(run.p, longest_run() + 1)); // longer than any run
-  assert_null(line->table.resize(run.p, 5 * HZ_MIB));        // another kind of block
-  char *p = line->table.resize(large.p, 50 * HZ_MIB);
+  assert_null(hz_line_table(line)->resize(run.p, longest_run() + 1)); // longer than any run
+  assert_null(hz_line_table(line)->resize(run.p, 5 * HZ_MIB));        // another kind of block
+  char *p = hz_line_table(line)->resize(large.p, 50 * HZ_MIB);
   assert_non_null(p);
   large.p = p;
   block_verify(&large, large.bytes);
-  assert_true(line->table.usable_size(p) >= 50 * HZ_MIB);
-  assert_null(line->table.resize(p, 100)); // another kind of block
+  assert_true(hz_line_table(line)->usable_size(p) >= 50 * HZ_MIB);
+  assert_null(hz_line_table(line)->resize(p, 100)); // another kind of block
   block_give(&run);
   block_give(&large);
   check_nothing_lost();
@@ -227,9 +228,9 @@ static void foreign_addresses_are_refused_at_once(void **state) {
   for (unsigned i = 0; i < hz_count_of(foreign); i++) {
     give(foreign[i]);
     assert_int_equal(count(HZ_COUNT_misuse_foreign), 2 * i + 1);
-    assert_int_equal(line->table.usable_size(foreign[i]), 0);
+    assert_int_equal(hz_line_table(line)->usable_size(foreign[i]), 0);
     assert_int_equal(count(HZ_COUNT_misuse_foreign), 2 * i + 2);
-    assert_null(line->table.resize(foreign[i], 100));
+    assert_null(hz_line_table(line)->resize(foreign[i], 100));
   }
   check_nothing_lost();
 }
@@ -243,14 +244,14 @@ static void bad_frees_above_the_classes_are_refused_at_once(void **state) {
     hz_counters_reset();
     give(p + 16);
     give(p + HZ_SLAB_BYTES);
-    assert_int_equal(line->table.usable_size(p + 16), 0);
+    assert_int_equal(hz_line_table(line)->usable_size(p + 16), 0);
     assert_int_equal(count(HZ_COUNT_misuse_interior), 3);
-    assert_null(line->table.resize(p + 16, sizes[i]));
+    assert_null(hz_line_table(line)->resize(p + 16, sizes[i]));
     give(p);
     give(p);
-    assert_int_equal(line->table.usable_size(p), 0);
+    assert_int_equal(hz_line_table(line)->usable_size(p), 0);
     assert_int_equal(count(HZ_COUNT_misuse_double), 2);
-    assert_null(line->table.resize(p, sizes[i]));
+    assert_null(hz_line_table(line)->resize(p, sizes[i]));
   }
   check_nothing_lost();
 }
@@ -645,6 +646,7 @@ static void children_of_a_process_busy_in_slow_paths_are_sound(void **state) {
   options_default();
   own_option_set("magazine_blocks", 16);
   own_option_set("packet_blocks", 16);
+  own_option_set("front_blocks", 16);
   fork_while_busy(SANITIZED ? 20 : 60);
 }
 
