@@ -11,9 +11,9 @@ set -euo pipefail
 source "$(dirname "$0")/common.sh"
 use_programs
 
-# count PROFILE EXPRESSION ARGUMENT...: the mean of an expression over the report and peak_kib, the
-# peak of resident memory, of runs of `remote` with three seeds: how often a magazine runs empty is
-# chance, and differs by a third from one seed to the next.
+# count PROFILE EXPRESSION [PROGRAM] ARGUMENT...: the mean of an expression over the report and what
+# the program prints (peak_kib: the peak of resident memory), of runs of PROGRAM (remote) with three
+# seeds: how often a magazine runs empty is chance, and differs by a third from one seed to the next.
 count() {
   local seed
   for seed in 1 2 3; do count_once "$@" seed=$seed; done |
@@ -22,17 +22,24 @@ count() {
 
 # The same for one run, without the rest at its end.
 count_once() {
-  local profile=$1 expression=$2 report heap
+  local profile=$1 expression=$2 program=remote report printed
   shift 2
+  if [[ $1 != *=* ]]; then
+    program=$1
+    shift
+  fi
   report=$(mktemp)
-  heap=$(env HAKOZUNA_PROFILE="$profile" HAKOZUNA_STATS="json:$report" LD_PRELOAD="$library" \
-    "$bin/remote" "$@" rest_ms=0 | sed -n 's/.*peak_kib=\([0-9]*\).*/\1/p')
+  printed=$(env HAKOZUNA_PROFILE="$profile" HAKOZUNA_STATS="json:$report" LD_PRELOAD="$library" \
+    "$bin/$program" "$@" rest_ms=0)
   python3 -c '
 import json, sys
 report = json.load(open(sys.argv[1]))
 names = {k: v["value"] for kind in ("counters", "gauges") for k, v in report[kind].items()}
-names["peak_kib"] = int(sys.argv[3])
-print(eval(sys.argv[2], {}, names))' "$report" "$expression" "$heap"
+for pair in sys.argv[3].split():
+    key, _, value = pair.partition("=")
+    try: names[key] = float(value)
+    except ValueError: pass
+print(eval(sys.argv[2], {}, names))' "$report" "$expression" "$printed"
   rm -f "$report"
 }
 
@@ -61,4 +68,11 @@ trait hz5-large128-rss hz5 'KiB resident, to 1 MiB, touched' 'peak_kib' 2 thread
 trait hz5-large128-source16 hz5 'run blocks from the arena, to 128 KiB' 'run_blocks' 4 threads=16 steps=100000 ws=400 min=65537 max=131072 remote=90 ring=4096
 trait hz5-large128-transfer128 hz5-large128-source16 'run blocks from the arena, to 128 KiB' 'run_blocks' 1.5 threads=16 steps=100000 ws=400 min=65537 max=131072 remote=90 ring=4096
 trait hz5-local2p hz5 'slow paths, 64 KiB blocks, local' 'refills + run_blocks' 10 threads=2 steps=200000 ws=400 min=65536 max=65536 remote=0 ring=64
+trait hz6 hz3 'KiB resident, 16 threads, touched' 'peak_kib' 1.1 threads=16 steps=400000 ws=400 min=16 max=32768 remote=50 ring=65536 touch=64
+trait hz6-speed hz6 'slow paths, local work' 'refills + overflows' 2 threads=1 steps=8000000 ws=4000 min=16 max=4096 remote=0 ring=4096
+trait hz6-remote hz6 'run blocks from the arena, to 128 KiB' 'run_blocks' 2 threads=16 steps=100000 ws=400 min=16 max=131072 remote=90 ring=4096
+trait hz6-percpu hz6-remote 'KiB resident, 200 threads, touched' 'peak_kib' 1.5 threads=200 steps=20000 ws=20 min=16 max=2048 remote=90 ring=64 touch=2048
+trait hz6-rss hz6 'KiB resident, 16 threads, touched' 'peak_kib' 1.4 threads=16 steps=200000 ws=100 min=16 max=2048 remote=90 ring=64 touch=2048
+trait hz6 hz6-strict 'blocks given back to owners, in 1,000' '1 + remote_frees / 1000' 50 threads=4 steps=200000 ws=400 min=16 max=1024 remote=90 ring=4096
+trait hz6-realloc-boundary hz6 'MiB copied by realloc' 'copied_mib' 2 grow steps=300000
 exit $verdict

@@ -195,9 +195,10 @@ size_t hz6_usable_size(void *p) {
 void *hz6_resize(void *p, size_t bytes) {
   const unsigned class_id = class_of_live(p);
   const bool above = class_id == HZ_CLASS_COUNT;
-  void *resized = above ? hz_above_resize(p, bytes) : hz_class_fits(class_id, bytes) ? p : NULL;
-  if (hz_likely(resized != NULL || !hz6_policy.growth_room)) return resized;
-  return hz6_room_grow(p, above ? hz_above_usable(p) : hz_class_bytes(class_id), bytes);
+  if (hz_unlikely(hz6_policy.growth_room))
+    return hz6_room_resize(p, above ? hz_above_usable(p) : hz_class_bytes(class_id), bytes);
+  if (hz_unlikely(above)) return hz_above_resize(p, bytes);
+  return hz_class_fits(class_id, bytes) ? p : NULL;
 }
 
 static void hz6_gauges(struct hz_gauges *out) {

@@ -64,9 +64,8 @@ void hz6_strict_release(void *p);
 // hz6_room.c: room for blocks that grow.
 void hz6_room_start(void);
 void hz6_room_period(void);
-// Moves a live block of up to 4 MiB that grows to where it has room. NULL: it does not grow, is too
-// large for that, or there is no memory; nothing has changed.
-void *hz6_room_grow(void *p, size_t usable, size_t bytes);
+// hz_table.resize under growth_room. usable: of p; 0: p is no live block.
+void *hz6_room_resize(void *p, size_t usable, size_t bytes);
 
 // hz6_check.c
 const char *hz6_check(void);

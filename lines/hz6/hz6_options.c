@@ -68,7 +68,7 @@ static const struct hz_setting strict[] = {
     {"hz6", "transfer_bytes", 0},
     END,
 };
-static const struct hz_setting realloc_boundary[] = {SELECTED, {"hz6", "growth_room", 1}, END};
+static const struct hz_setting realloc_boundary[] = {{"hz6", "growth_room", 1}, END};
 
 // What each gives is measured by bench/traits.sh.
 static const struct hz_profile profiles[] = {
@@ -92,7 +92,8 @@ static const struct hz_profile profiles[] = {
      "are found with the most knowledge, calls take longer.",
      strict},
     {"hz6-realloc-boundary", "for buffers that grow step by step",
-     "What realloc grows gets room for its next growth: fewer copies, up to half of it unused.",
+     "What realloc grows gets room for its next growths: a third of the copies, up to two thirds "
+     "of a block unused.",
      realloc_boundary},
 };
 

@@ -330,6 +330,33 @@ static void sixteen_gib_of_blocks_are_served(void **state) {
   check_nothing_lost();
 }
 
+// ---- The checker --------------------------------------------------------------------------------
+
+static void check_finds_what_is_wrong_in_each_layer(void **state) {
+  (void)state;
+  line_start();
+  take_blocks(200);
+  give_blocks(0, 1);
+  check_sound();
+  void *waiting = blocks[0]; // in this thread's magazine
+  hz6_front_flush();         // now in the transfer cache
+  _Atomic uint8_t *byte = hz6_byte_of(waiting, class_of_bytes() + 1);
+  hz6_mark_set(byte, class_of_bytes() + 1);
+  assert_string_equal(line->check(), "hz6: a waiting block is marked as live, or is none");
+  hz6_mark_set(byte, 0);
+  _Atomic uint8_t *live = hz6_byte_of(blocks[199], class_of_bytes() + 1); // of a listed run
+  hz6_mark_set(live, 1);
+  assert_string_equal(line->check(), "hz6: a block is marked as of another class");
+  hz6_mark_set(live, class_of_bytes() + 1);
+  struct hz_run *run = hz_run_of(blocks[5]);
+  const uint8_t slabs = run->slabs;
+  run->slabs = 0;
+  assert_string_equal(line->check(), "arena: a taken slab does not begin a run");
+  run->slabs = slabs;
+  give_blocks(1, 200);
+  check_nothing_lost();
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(last_freed_block_is_first_used),
@@ -350,6 +377,7 @@ int main(void) {
       cmocka_unit_test(without_growth_room_nothing_gets_more),
       cmocka_unit_test(blocks_of_4_and_8_kib_are_roomier_while_such_blocks_grow),
       cmocka_unit_test(shrinking_blocks_get_no_room),
+      cmocka_unit_test(check_finds_what_is_wrong_in_each_layer),
       cmocka_unit_test(hundred_thousand_runs_live_at_once),
       cmocka_unit_test(sixteen_gib_of_blocks_are_served),
   };
