@@ -51,7 +51,7 @@ static struct {
   size_t first_free; // no free segment below
   size_t top;        // none in use from here on
   uint64_t whole;    // the slabs of a segment that are handed out: all, or all but the head
-  void (*purge_along)(size_t first_slab, size_t slabs); // hz_arena_on_purge; NULL: none
+  size_t table_bytes;
   uint8_t *kind; // tables over all segments: read freely, written under the lock
   void **record; // KIND_LINE: its hz_segment; KIND_LARGE: the block's record
   size_t kind_committed, record_committed, runs_committed; // segments whose rows are writable
@@ -493,13 +493,6 @@ static void work_spend(struct purge_work *work, unsigned slabs) {
   work->calls++;
 }
 
-static void purge_along(const struct hz_segment *s, unsigned first, unsigned slabs,
-                        struct purge_work *work) {
-  if (arena.purge_along == NULL) return;
-  arena.purge_along((size_t)s->index * HZ_SEGMENT_SLABS + first, slabs);
-  work_spend(work, 0);
-}
-
 // A segment with nothing in it leaves whole: one call, and its commit charge goes too.
 static void retire_locked(struct hz_segment *s, struct purge_work *work) {
   const unsigned dirty = (unsigned)__builtin_popcountll(s->dirty);
@@ -516,7 +509,6 @@ static void retire_locked(struct hz_segment *s, struct purge_work *work) {
   bool reserved;
   const bool gone = release_segments(s->index, 1, &reserved);
   const bool clean = gone || hz_os.purge(segment_base(s->index), HZ_SEGMENT_BYTES);
-  if (clean) purge_along(s, 0, HZ_SEGMENT_SLABS, work);
   hz_lock(&arena.lock);
   s->purging = 0;
   if (gone) {
@@ -551,7 +543,6 @@ static uint64_t purge_ranges(const struct hz_segment *s, uint64_t bits, struct p
     if (!hz_os.purge(base + ((size_t)__builtin_ctzll(range) << HZ_SLAB_SHIFT),
                      (size_t)slabs << HZ_SLAB_SHIFT))
       continue;
-    purge_along(s, (unsigned)__builtin_ctzll(range), slabs, work);
     done |= range;
     work->slabs += slabs;
   }
@@ -687,11 +678,6 @@ bool hz_arena_start(size_t reserve_bytes) {
 void hz_arena_keep_heads(void) {
   HZ_CHECK(arena.segments_in_use == 0);
   arena.whole = ~UINT64_C(1);
-}
-
-void hz_arena_on_purge(void (*along)(size_t first_slab, size_t slabs)) {
-  HZ_CHECK(arena.segments_in_use == 0);
-  arena.purge_along = along;
 }
 
 bool hz_arena_run_fits(size_t bytes, size_t align) {

@@ -79,11 +79,6 @@ bool hz_arena_start(size_t reserve_bytes);
 // opens, and lost when all other slabs have been free long enough. Before the first run is taken.
 void hz_arena_keep_heads(void);
 
-// For a line with tables about slabs that are all zero while these are free: called when slabs give
-// their pages back, by number, so that the tables' pages can go along. No lock is held, and nobody
-// can take the slabs meanwhile. Set before the first run is taken.
-void hz_arena_on_purge(void (*along)(size_t first_slab, size_t slabs));
-
 // Whether an empty segment has room for a run of so many bytes with a base that is a multiple of
 // align (a power of two). Without heads: both up to 4 MiB. With heads, less by what lies before the
 // first such base.

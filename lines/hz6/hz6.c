@@ -1,7 +1,7 @@
 // hz6's hot paths and its function tables: read this after lines/hz6/hz6_model.h.
 //
-// malloc: size -> mark by table, pop the class's magazine, write the mark. free: address -> place ->
-// mark, take it away, push. Everything else is one tail call away.
+// malloc: size -> mark by table, pop the class's magazine, write the mark. free: address -> slab ->
+// block's number -> mark, take it away, push. Everything else is one tail call away.
 #include "lines/hz6/hz6_model.h"
 
 #include <string.h>
@@ -44,34 +44,35 @@ void hz6_release_above(struct hz6_heap *heap, void *p) {
 
 // ---- alloc --------------------------------------------------------------------------------------
 
-static void *marked(void *p, unsigned class_id) {
-  if (hz_unlikely(p == NULL)) return hz_no_memory();
-  hz6_mark_set(hz6_byte_of(p, class_id + 1), class_id + 1);
-  return p;
+static void *marked(struct hz6_item item, unsigned class_id) {
+  if (hz_unlikely(item.block == NULL)) return hz_no_memory();
+  hz6_mark_set(item.mark, class_id + 1);
+  return item.block;
 }
 
-static void *single(unsigned class_id) {
-  void *p = NULL;
-  hz6_source_take(class_id, 0, &p, 1);
-  return p;
+static struct hz6_item single(unsigned class_id) {
+  struct hz6_item item = {NULL, NULL};
+  hz6_source_take(class_id, 0, &item, 1);
+  return item;
 }
 
-void *hz6_take_single(unsigned class_id) {
-  void *p = single(class_id);
-  if (hz_unlikely(p == NULL) && hz6_scavenge_last_resort()) p = single(class_id);
-  return marked(p, class_id);
+static void *take_single(unsigned class_id) {
+  struct hz6_item item = single(class_id);
+  if (hz_unlikely(item.block == NULL) && hz6_scavenge_last_resort()) item = single(class_id);
+  return marked(item, class_id);
 }
 
 static HZ_SLOW void *refill(unsigned class_id) {
   struct hz6_heap *heap = hz6_front_get();
   if (heap == NULL) {
     hz6_scavenge_pause(NULL);
-    return hz6_take_single(class_id);
+    return take_single(class_id);
   }
-  void *p = hz_magazine_pop(&heap->top[class_id + 1]);
-  if (p == NULL) p = hz6_front_refill(heap, class_id);
-  if (hz_unlikely(p == NULL) && hz6_scavenge_last_resort()) p = hz6_front_refill(heap, class_id);
-  p = marked(p, class_id);
+  struct hz6_item item = hz6_magazine_pop(&heap->top[class_id + 1]);
+  if (item.block == NULL) item = hz6_front_refill(heap, class_id);
+  if (hz_unlikely(item.block == NULL) && hz6_scavenge_last_resort())
+    item = hz6_front_refill(heap, class_id);
+  void *p = marked(item, class_id);
   hz6_scavenge_pause(&heap->calls_seen);
   return p;
 }
@@ -90,19 +91,14 @@ HZ_FAST struct hz6_heap *heap_for_pop(void) {
 
 HZ_HOT void *hz6_alloc(size_t bytes) {
   struct hz6_heap *heap = heap_for_pop();
-  if (hz_likely(bytes <= HZ_CLASS_BY_16_MAX)) {
-    const unsigned mark = heap->mark_by_16[(bytes + 15) >> 4];
-    void *p = hz_magazine_pop(&heap->top[mark]);
-    if (hz_unlikely(p == NULL)) return alloc_slow(bytes);
-    hz6_mark_set(&hz6_map.small[hz6_small_of(p)], mark);
-    return p;
-  }
-  if (hz_unlikely(bytes > HZ_CLASS_MAX_BYTES)) return alloc_slow(bytes);
-  const unsigned mark = hz6_medium_mark(bytes);
-  void *p = hz_magazine_pop(&heap->top[mark]);
-  if (hz_unlikely(p == NULL)) return alloc_slow(bytes);
-  hz6_mark_set(hz6_byte_of(p, mark), mark);
-  return p;
+  size_t mark; // no narrower: it is an index
+  if (hz_likely(bytes <= HZ_CLASS_BY_16_MAX)) mark = heap->mark_by_16[(bytes + 15) >> 4];
+  else if (hz_likely(bytes <= HZ_CLASS_MAX_BYTES)) mark = hz6_medium_mark(bytes);
+  else return alloc_slow(bytes);
+  const struct hz6_item item = hz6_magazine_pop(&heap->top[mark]);
+  if (hz_unlikely(item.block == NULL)) return alloc_slow(bytes);
+  hz6_mark_set(item.mark, (unsigned)mark);
+  return item.block;
 }
 
 static void *hz6_alloc_zeroed(size_t bytes) {
@@ -116,8 +112,8 @@ static void *hz6_alloc_aligned(size_t align, size_t bytes) {
   const unsigned class_id = hz_class_of_aligned(align, bytes);
   if (hz_unlikely(class_id == HZ_CLASS_COUNT))
     return hz6_alloc_above(hz6_front_get(), align, bytes, false);
-  void *p = hz_magazine_pop(&heap_for_pop()->top[class_id + 1]);
-  return hz_likely(p != NULL) ? marked(p, class_id) : refill(class_id);
+  const struct hz6_item item = hz6_magazine_pop(&heap_for_pop()->top[class_id + 1]);
+  return hz_likely(item.block != NULL) ? marked(item, class_id) : refill(class_id);
 }
 
 // ---- release ------------------------------------------------------------------------------------
@@ -125,61 +121,48 @@ static void *hz6_alloc_aligned(size_t align, size_t bytes) {
 static HZ_SLOW void release_slow(void *p) {
   if (p == NULL) return;
   struct hz6_heap *heap = hz6_front_get();
-  const unsigned mark = hz6_route_unmark(p);
+  struct hz6_item item = {.block = p};
+  const unsigned mark = hz6_route_unmark(p, &item.mark);
   if (mark == 0) {
     hz6_release_above(heap, p);
     return;
   }
-  if (heap == NULL) hz6_source_give(mark - 1, &p, 1);
-  else if (!hz_magazine_push(&heap->top[mark], p)) hz6_front_overflow(heap, mark - 1, p);
+  if (heap == NULL) hz6_source_give(mark - 1, &item, 1);
+  else if (!hz6_magazine_push(&heap->top[mark], item)) hz6_front_overflow(heap, mark - 1, item);
   pause_of(heap);
-}
-
-// `top` is that of the block's magazine; it has room.
-HZ_FAST void push(struct hz6_heap *heap, void **top, unsigned mark, _Atomic uint8_t *byte,
-                  void *p) {
-  hz6_mark_set(byte, 0);
-  top[1] = p;
-  // A fork between the two stores must not find a top without its block.
-  atomic_signal_fence(memory_order_release);
-  heap->top[mark] = top + 1;
 }
 
 // Mark 0's top is always full, and so are all of the read-only heaps: nothing is written through
 // the cast.
 HZ_HOT void hz6_release(void *p) {
+  const size_t slab = hz_slab_of(p);
+  size_t index;
+  if (hz_unlikely(slab >= hz_arena.slab_count) ||
+      hz_unlikely(!hz6_has_mark(&hz6_pages[slab], p, &index))) {
+    release_slow(p);
+    return;
+  }
   struct hz6_heap *heap = (struct hz6_heap *)hz6_heap;
-  _Atomic uint8_t *byte;
-  unsigned mark;
-  void **top;
-  const size_t small = hz6_small_place(p);
-  if (hz_unlikely(small >= hz6_map.small_places)) goto slow;
-  byte = &hz6_map.small[small];
-  mark = hz6_mark_at(byte);
-  top = heap->top[mark];
-  if (hz_likely(top[1] != HZ_MAGAZINE_FULL)) {
-    push(heap, top, mark, byte, p);
+  const struct hz6_item item = {p, hz6_pages[slab].marks + index};
+  const unsigned mark = hz6_mark_at(item.mark);
+  struct hz6_item *top = heap->top[mark];
+  if (hz_unlikely(top[1].block == HZ6_FULL)) {
+    release_slow(p);
     return;
   }
-  const size_t medium = hz6_medium_place(p);
-  if (hz_unlikely(medium >= hz6_map.medium_places)) goto slow;
-  byte = &hz6_map.medium[medium];
-  mark = hz6_mark_at(byte);
-  top = heap->top[mark];
-  if (hz_likely(top[1] != HZ_MAGAZINE_FULL)) {
-    push(heap, top, mark, byte, p);
-    return;
-  }
-slow:
-  release_slow(p);
+  hz6_mark_set(item.mark, 0);
+  top[1] = item;
+  // A fork between the stores must not find a top without its block.
+  atomic_signal_fence(memory_order_release);
+  heap->top[mark] = top + 1;
 }
 
 // ---- the rest of the table ----------------------------------------------------------------------
 
 // The class of a live block; HZ_CLASS_COUNT: p is none of a class.
 static unsigned class_of_live(const void *p) {
-  const _Atomic uint8_t *byte = hz6_route_byte(p);
-  const unsigned mark = byte != NULL ? hz6_mark_at(byte) : 0;
+  const _Atomic uint8_t *at = hz6_route_mark(p);
+  const unsigned mark = at != NULL ? hz6_mark_at(at) : 0;
   return mark != 0 ? mark - 1 : HZ_CLASS_COUNT;
 }
 

@@ -10,18 +10,18 @@
 #include "lines/hz6/hz6_model.h"
 #include "lines/hz6/hz6_rseq.h"
 
-void ***_Atomic *hz6_cpu_tops;
+struct hz6_item **_Atomic *hz6_cpu_tops;
 ptrdiff_t hz6_rseq_offset;
 
 struct cpu {
-  void **top[HZ6_MARKS]; // hz6_cpu_tops points here
-  uint32_t calls_seen;   // hz6_scavenge_pause
+  struct hz6_item *top[HZ6_MARKS]; // hz6_cpu_tops points here
+  uint32_t calls_seen;             // hz6_scavenge_pause
 };
 
-// The row of processors that have no cache, for ever empty and full. Its top is not HZ_NO_TOP, so
+// The row of processors that have no cache, for ever empty and full. Its top is not HZ6_NO_TOP, so
 // that no exchange can take it for that of a cache without a magazine, and write here.
-static void *const nobodys_slots[2] = {NULL, HZ_MAGAZINE_FULL};
-#define NOBODYS_TOP ((void **)nobodys_slots)
+static const struct hz6_item nobodys_items[2] = {{NULL, NULL}, {HZ6_FULL, NULL}};
+#define NOBODYS_TOP ((struct hz6_item *)nobodys_items)
 static const struct cpu nobody = {.top = {[0 ... HZ6_MARKS - 1] = NOBODYS_TOP}};
 
 static _Atomic uint32_t cpus_in_use;
@@ -48,7 +48,8 @@ bool hz6_cpu_start(void) {
   if (!hz6_rseq_start()) return false;
   hz6_cpu_tops = hz_os.map((HZ6_CPUS + 1) * sizeof *hz6_cpu_tops);
   if (hz6_cpu_tops == NULL) return false;
-  for (unsigned i = 0; i <= HZ6_CPUS; i++) atomic_init(&hz6_cpu_tops[i], (void ***)nobody.top);
+  for (unsigned i = 0; i <= HZ6_CPUS; i++)
+    atomic_init(&hz6_cpu_tops[i], (struct hz6_item **)nobody.top);
   return true;
 }
 
@@ -60,13 +61,13 @@ uint64_t hz6_cpu_count(void) {
 // one. A moment later the thread may be on another, which has none.
 static struct cpu *cpu_here(void) {
   uint32_t number;
-  void ***row = hz6_rseq_row(&number);
+  struct hz6_item **row = hz6_rseq_row(&number);
   if (hz_likely(row != nobody.top)) return (struct cpu *)row;
   if (number == HZ6_CPUS) return NULL;
   struct cpu *cpu = hz_meta_take(sizeof *cpu);
   if (cpu == NULL) return NULL;
   cpu->calls_seen = 0;
-  for (unsigned mark = 0; mark < HZ6_MARKS; mark++) cpu->top[mark] = HZ_NO_TOP;
+  for (unsigned mark = 0; mark < HZ6_MARKS; mark++) cpu->top[mark] = HZ6_NO_TOP;
   if (!atomic_compare_exchange_strong_explicit(&hz6_cpu_tops[number], &row, cpu->top,
                                                memory_order_release, memory_order_acquire)) {
     hz_meta_give(cpu, sizeof *cpu);
@@ -76,69 +77,70 @@ static struct cpu *cpu_here(void) {
   return cpu;
 }
 
-static void **top_of(const struct cpu *cpu, unsigned class_id) {
+static struct hz6_item *top_of(const struct cpu *cpu, unsigned class_id) {
   return __atomic_load_n(&cpu->top[class_id + 1], __ATOMIC_RELAXED);
 }
 
-static struct hz_magazine *magazine_of(void **lowest) {
-  return (struct hz_magazine *)((char *)lowest - offsetof(struct hz_magazine, slots));
+static struct hz6_magazine *magazine_of(struct hz6_item *lowest) {
+  return (struct hz6_magazine *)((char *)lowest - offsetof(struct hz6_magazine, items));
 }
 
 static void pause_here(void) {
   uint32_t number;
-  void ***row = hz6_rseq_row(&number);
+  struct hz6_item **row = hz6_rseq_row(&number);
   hz6_scavenge_pause(row != nobody.top ? &((struct cpu *)row)->calls_seen : NULL);
 }
 
 // ---- Up -----------------------------------------------------------------------------------------
 
-static void give(unsigned class_id, struct hz_magazine *m) {
+static void give(unsigned class_id, struct hz6_magazine *m) {
   if (m->count != 0) m = hz6_front_give(class_id, m);
   if (m != NULL) hz6_transfer_put_empty(class_id, m);
 }
 
 // Loads a magazine in the place of an empty one, or of none; in the end it may be of no use here.
-static void load(unsigned class_id, struct hz_magazine *m) {
+static void load(unsigned class_id, struct hz6_magazine *m) {
   const struct cpu *cpu = cpu_here();
-  void **old = cpu != NULL ? top_of(cpu, class_id) : NOBODYS_TOP;
-  if (*old != NULL || old == NOBODYS_TOP ||
-      !hz6_rseq_exchange(class_id + 1, old, m->slots + m->count)) {
+  struct hz6_item *old = cpu != NULL ? top_of(cpu, class_id) : NOBODYS_TOP;
+  if (old->block != NULL || old == NOBODYS_TOP ||
+      !hz6_rseq_exchange(class_id + 1, old, m->items + m->count)) {
     give(class_id, m);
     return;
   }
-  if (old != HZ_NO_TOP) hz6_transfer_put_empty(class_id, magazine_of(old));
+  if (old != HZ6_NO_TOP) hz6_transfer_put_empty(class_id, magazine_of(old));
 }
 
-static struct hz_magazine *from_source(unsigned class_id) {
-  struct hz_magazine *m = hz6_transfer_take_empty(class_id);
+static struct hz6_magazine *from_source(unsigned class_id) {
+  struct hz6_magazine *m = hz6_transfer_take_empty(class_id);
   if (m == NULL) return NULL;
-  m->count = hz6_source_take(class_id, 0, m->slots + 1, hz6_policy.of[class_id].refill);
+  m->count = hz6_source_take(class_id, 0, m->items + 1, hz6_policy.of[class_id].refill);
   if (m->count != 0) return m;
   hz6_transfer_put_empty(class_id, m);
   return NULL;
 }
 
-static void *take(unsigned class_id) {
-  void *p = cpu_here() != NULL ? hz6_rseq_pop(class_id + 1) : NULL;
-  if (p != NULL) return p;
+static struct hz6_item take(unsigned class_id) {
+  struct hz6_item item = {NULL, NULL};
+  if (cpu_here() != NULL) item = hz6_rseq_pop(class_id + 1);
+  if (item.block != NULL) return item;
   hz_count(HZ_COUNT_refills, 1);
-  struct hz_magazine *m = hz6_transfer_get(class_id, NULL);
+  struct hz6_magazine *m = hz6_transfer_get(class_id, NULL);
   if (m == NULL) m = from_source(class_id);
-  if (m == NULL) {
-    hz6_source_take(class_id, 0, &p, 1); // perhaps a magazine was all that there was no memory for
-    return p;
+  if (m == NULL) { // perhaps a magazine was all that there was no memory for
+    hz6_source_take(class_id, 0, &item, 1);
+    return item;
   }
-  p = m->slots[m->count--];
+  item = m->items[m->count--];
   load(class_id, m);
-  return p;
+  return item;
 }
 
 static HZ_SLOW void *refill(unsigned class_id) {
-  void *p = take(class_id);
-  if (hz_unlikely(p == NULL) && hz6_scavenge_last_resort()) p = take(class_id);
-  if (hz_likely(p != NULL)) hz6_mark_set(hz6_byte_of(p, class_id + 1), class_id + 1);
+  struct hz6_item item = take(class_id);
+  if (hz_unlikely(item.block == NULL) && hz6_scavenge_last_resort()) item = take(class_id);
+  if (hz_likely(item.block != NULL)) hz6_mark_set(item.mark, class_id + 1);
   pause_here();
-  return hz_likely(p != NULL) ? p : hz_no_memory();
+  return hz_likely(item.block != NULL) ? item.block : hz_no_memory();
 }
 
 static HZ_SLOW void *alloc_slow(size_t bytes) {
@@ -148,19 +150,14 @@ static HZ_SLOW void *alloc_slow(size_t bytes) {
 }
 
 HZ_HOT void *hz6_cpu_alloc(size_t bytes) {
-  if (hz_likely(bytes <= HZ_CLASS_BY_16_MAX)) {
-    const unsigned mark = hz_class_by_16[(bytes + 15) >> 4] + 1u;
-    void *p = hz6_rseq_pop(mark);
-    if (hz_unlikely(p == NULL)) return alloc_slow(bytes);
-    hz6_mark_set(&hz6_map.small[hz6_small_of(p)], mark);
-    return p;
-  }
-  if (hz_unlikely(bytes > HZ_CLASS_MAX_BYTES)) return alloc_slow(bytes);
-  const unsigned mark = hz6_medium_mark(bytes);
-  void *p = hz6_rseq_pop(mark);
-  if (hz_unlikely(p == NULL)) return alloc_slow(bytes);
-  hz6_mark_set(hz6_byte_of(p, mark), mark);
-  return p;
+  unsigned mark;
+  if (hz_likely(bytes <= HZ_CLASS_BY_16_MAX)) mark = hz_class_by_16[(bytes + 15) >> 4] + 1u;
+  else if (hz_likely(bytes <= HZ_CLASS_MAX_BYTES)) mark = hz6_medium_mark(bytes);
+  else return alloc_slow(bytes);
+  const struct hz6_item item = hz6_rseq_pop(mark);
+  if (hz_unlikely(item.block == NULL)) return alloc_slow(bytes);
+  hz6_mark_set(item.mark, mark);
+  return item.block;
 }
 
 void *hz6_cpu_alloc_zeroed(size_t bytes) {
@@ -173,86 +170,82 @@ void *hz6_cpu_alloc_zeroed(size_t bytes) {
 void *hz6_cpu_alloc_aligned(size_t align, size_t bytes) {
   const unsigned class_id = hz_class_of_aligned(align, bytes);
   if (hz_unlikely(class_id == HZ_CLASS_COUNT)) return hz6_alloc_above(NULL, align, bytes, false);
-  void *p = hz6_rseq_pop(class_id + 1);
-  if (hz_unlikely(p == NULL)) return refill(class_id);
-  hz6_mark_set(hz6_byte_of(p, class_id + 1), class_id + 1);
-  return p;
+  const struct hz6_item item = hz6_rseq_pop(class_id + 1);
+  if (hz_unlikely(item.block == NULL)) return refill(class_id);
+  hz6_mark_set(item.mark, class_id + 1);
+  return item.block;
 }
 
 // ---- Down ---------------------------------------------------------------------------------------
 
-// An empty magazine with p in it in the place of a full one, or of none. False: neither is there.
-static bool exchange_full(const struct cpu *cpu, unsigned class_id, struct hz_magazine *empty,
-                          void *p) {
-  void **old = top_of(cpu, class_id);
-  if (old[1] != HZ_MAGAZINE_FULL || old == NOBODYS_TOP) return false;
-  empty->slots[1] = p;
-  if (!hz6_rseq_exchange(class_id + 1, old, empty->slots + 1)) return false;
-  if (old == HZ_NO_TOP) return true;
+// An empty magazine with the item in it in the place of a full one, or of none. False: neither is
+// there.
+static bool exchange_full(const struct cpu *cpu, unsigned class_id, struct hz6_magazine *empty,
+                          struct hz6_item item) {
+  struct hz6_item *old = top_of(cpu, class_id);
+  if (old[1].block != HZ6_FULL || old == NOBODYS_TOP) return false;
+  empty->items[1] = item;
+  if (!hz6_rseq_exchange(class_id + 1, old, empty->items + 1)) return false;
+  if (old == HZ6_NO_TOP) return true;
   const uint32_t capacity = hz6_policy.of[class_id].capacity;
-  struct hz_magazine *full = magazine_of(old - capacity);
+  struct hz6_magazine *full = magazine_of(old - capacity);
   full->count = capacity;
   give(class_id, full);
   return true;
 }
 
-// p: not marked.
-static HZ_SLOW void overflow(unsigned class_id, void *p) {
+// The item is not marked.
+static HZ_SLOW void overflow(unsigned class_id, struct hz6_item item) {
   enum { TRIES = 4 }; // the thread is moved, or another one of this processor is faster: seldom
   hz_count(HZ_COUNT_overflows, 1);
-  struct hz_magazine *empty = hz6_transfer_take_empty(class_id);
+  struct hz6_magazine *empty = hz6_transfer_take_empty(class_id);
   bool done = false;
   for (unsigned i = 0; i < TRIES && empty != NULL && !done; i++) {
     const struct cpu *cpu = cpu_here();
     if (cpu == NULL) break;
-    if (exchange_full(cpu, class_id, empty, p)) empty = NULL, done = true;
-    else done = hz6_rseq_push(class_id + 1, p);
+    if (exchange_full(cpu, class_id, empty, item)) empty = NULL, done = true;
+    else done = hz6_rseq_push(class_id + 1, item);
   }
   if (empty != NULL) hz6_transfer_put_empty(class_id, empty);
-  if (!done) hz6_source_give(class_id, &p, 1);
+  if (!done) hz6_source_give(class_id, &item, 1);
   pause_here();
 }
 
 static HZ_SLOW void release_slow(void *p) {
   if (p == NULL) return;
-  const unsigned mark = hz6_route_unmark(p);
+  struct hz6_item item = {.block = p};
+  const unsigned mark = hz6_route_unmark(p, &item.mark);
   if (mark == 0) hz6_release_above(NULL, p);
-  else if (!hz6_rseq_push(mark, p)) overflow(mark - 1, p);
+  else if (!hz6_rseq_push(mark, item)) overflow(mark - 1, item);
 }
 
 // The mark goes first: once the block is in the cache, another thread may have it.
-HZ_FAST void push(unsigned mark, _Atomic uint8_t *byte, void *p) {
-  hz6_mark_set(byte, 0);
-  if (hz_unlikely(!hz6_rseq_push(mark, p))) overflow(mark - 1, p);
-}
-
-static __attribute__((noinline)) HZ_HOT void release_medium(void *p) {
-  const size_t place = hz6_medium_place(p);
-  const unsigned mark =
-      hz_likely(place < hz6_map.medium_places) ? hz6_mark_at(&hz6_map.medium[place]) : 0;
-  if (hz_unlikely(mark == 0)) release_slow(p);
-  else push(mark, &hz6_map.medium[place], p);
-}
-
 HZ_HOT void hz6_cpu_release(void *p) {
-  const size_t place = hz6_small_place(p);
-  if (hz_unlikely(place >= hz6_map.small_places)) {
+  const size_t slab = hz_slab_of(p);
+  size_t index;
+  if (hz_unlikely(slab >= hz_arena.slab_count) ||
+      hz_unlikely(!hz6_has_mark(&hz6_pages[slab], p, &index))) {
     release_slow(p);
     return;
   }
-  const unsigned mark = hz6_mark_at(&hz6_map.small[place]);
-  if (hz_unlikely(mark == 0)) release_medium(p);
-  else push(mark, &hz6_map.small[place], p);
+  const struct hz6_item item = {p, hz6_pages[slab].marks + index};
+  const unsigned mark = hz6_mark_at(item.mark);
+  if (hz_unlikely(mark == 0)) {
+    release_slow(p);
+    return;
+  }
+  hz6_mark_set(item.mark, 0);
+  if (hz_unlikely(!hz6_rseq_push(mark, item))) overflow(mark - 1, item);
 }
 
 void hz6_cpu_flush(void) {
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
     const struct cpu *cpu = cpu_here();
-    void **top = cpu != NULL ? top_of(cpu, c) : HZ_NO_TOP;
-    if (top == HZ_NO_TOP || !hz6_rseq_exchange(c + 1, top, HZ_NO_TOP)) continue;
-    void **lowest = top;
-    while (*lowest != NULL) lowest--;
-    struct hz_magazine *m = magazine_of(lowest);
+    struct hz6_item *top = cpu != NULL ? top_of(cpu, c) : HZ6_NO_TOP;
+    if (top == HZ6_NO_TOP || !hz6_rseq_exchange(c + 1, top, HZ6_NO_TOP)) continue;
+    struct hz6_item *lowest = top;
+    while (lowest->block != NULL) lowest--;
+    struct hz6_magazine *m = magazine_of(lowest);
     m->count = (uint32_t)(top - lowest);
     give(c, m);
   }

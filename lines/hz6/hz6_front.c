@@ -9,7 +9,9 @@
 #include "lines/hz6/hz6_transfer.h"
 
 #define NO_TOPS                                                                                    \
-  { [0 ... HZ6_MARKS - 1] = HZ_NO_TOP }
+  { [0 ... HZ6_MARKS - 1] = HZ6_NO_TOP }
+
+const struct hz6_item hz6_no_items[2] = {{NULL, NULL}, {HZ6_FULL, NULL}};
 
 const struct hz6_heap hz6_empty_heap = {.top = NO_TOPS};
 const struct hz6_heap hz6_dead_heap = {.top = NO_TOPS};
@@ -17,72 +19,72 @@ __thread const struct hz6_heap *hz6_heap = &hz6_empty_heap;
 
 // ---- Magazines ----------------------------------------------------------------------------------
 
-static void load(struct hz6_heap *heap, unsigned class_id, struct hz_magazine *m) {
+static void load(struct hz6_heap *heap, unsigned class_id, struct hz6_magazine *m) {
   heap->loaded[class_id] = m;
-  heap->top[class_id + 1] = m->slots + m->count;
+  heap->top[class_id + 1] = m->items + m->count;
 }
 
 // Takes the magazine out of the heap, its count set. NULL: none is loaded.
-static struct hz_magazine *unload(struct hz6_heap *heap, unsigned class_id) {
-  struct hz_magazine *m = heap->loaded[class_id];
+static struct hz6_magazine *unload(struct hz6_heap *heap, unsigned class_id) {
+  struct hz6_magazine *m = heap->loaded[class_id];
   if (m == NULL) return NULL;
-  m->count = (uint32_t)(heap->top[class_id + 1] - m->slots);
+  m->count = (uint32_t)(heap->top[class_id + 1] - m->items);
   heap->loaded[class_id] = NULL;
-  heap->top[class_id + 1] = HZ_NO_TOP;
+  heap->top[class_id + 1] = HZ6_NO_TOP;
   return m;
 }
 
-static void give_to_source(unsigned class_id, struct hz_magazine *m) {
-  hz6_source_give(class_id, m->slots + 1, m->count);
+static void give_to_source(unsigned class_id, struct hz6_magazine *m) {
+  hz6_source_give(class_id, m->items + 1, m->count);
   m->count = 0;
 }
 
-struct hz_magazine *hz6_front_give(unsigned class_id, struct hz_magazine *m) {
-  struct hz_magazine *empty;
+struct hz6_magazine *hz6_front_give(unsigned class_id, struct hz6_magazine *m) {
+  struct hz6_magazine *empty;
   if (hz6_transfer_put(class_id, m, &empty)) return empty;
   give_to_source(class_id, m);
   return m;
 }
 
-void *hz6_front_refill(struct hz6_heap *heap, unsigned class_id) {
-  struct hz_magazine *m = unload(heap, class_id);
+struct hz6_item hz6_front_refill(struct hz6_heap *heap, unsigned class_id) {
+  struct hz6_magazine *m = unload(heap, class_id);
   hz_count(HZ_COUNT_refills, 1);
-  struct hz_magazine *full = hz6_transfer_get(class_id, m);
+  struct hz6_magazine *full = hz6_transfer_get(class_id, m);
   if (full == NULL) {
     full = m != NULL ? m : hz6_transfer_take_empty(class_id);
     if (full == NULL) { // no memory even for a magazine
-      void *p = NULL;
-      hz6_source_take(class_id, heap->home, &p, 1);
-      return p;
+      struct hz6_item item = {NULL, NULL};
+      hz6_source_take(class_id, heap->home, &item, 1);
+      return item;
     }
     full->count =
-        hz6_source_take(class_id, heap->home, full->slots + 1, hz6_policy.of[class_id].refill);
+        hz6_source_take(class_id, heap->home, full->items + 1, hz6_policy.of[class_id].refill);
   }
   load(heap, class_id, full);
-  return hz_magazine_pop(&heap->top[class_id + 1]);
+  return hz6_magazine_pop(&heap->top[class_id + 1]);
 }
 
-void hz6_front_overflow(struct hz6_heap *heap, unsigned class_id, void *p) {
-  struct hz_magazine *full = unload(heap, class_id);
+void hz6_front_overflow(struct hz6_heap *heap, unsigned class_id, struct hz6_item item) {
+  struct hz6_magazine *full = unload(heap, class_id);
   hz_count(HZ_COUNT_overflows, 1);
-  struct hz_magazine *empty = full != NULL ? hz6_front_give(class_id, full) : NULL;
+  struct hz6_magazine *empty = full != NULL ? hz6_front_give(class_id, full) : NULL;
   if (empty == NULL) empty = hz6_transfer_take_empty(class_id);
   if (empty == NULL) { // no memory even for this: the block itself can always go down
-    hz6_source_give(class_id, &p, 1);
+    hz6_source_give(class_id, &item, 1);
     return;
   }
   load(heap, class_id, empty);
-  hz_magazine_push(&heap->top[class_id + 1], p);
+  hz6_magazine_push(&heap->top[class_id + 1], item);
 }
 
-void hz6_front_foreign(struct hz6_heap *heap, unsigned class_id, void *p) {
-  struct hz_magazine *m = heap->foreign[class_id];
+void hz6_front_foreign(struct hz6_heap *heap, unsigned class_id, struct hz6_item item) {
+  struct hz6_magazine *m = heap->foreign[class_id];
   if (m == NULL) m = heap->foreign[class_id] = hz6_transfer_take_empty(class_id);
   if (m == NULL) {
-    hz6_source_give(class_id, &p, 1);
+    hz6_source_give(class_id, &item, 1);
     return;
   }
-  m->slots[m->count + 1] = p;
+  m->items[m->count + 1] = item;
   atomic_signal_fence(memory_order_release); // a fork must not find a count without its block
   if (++m->count < m->capacity) return;
   hz_count(HZ_COUNT_remote_frees, m->count);
@@ -97,7 +99,7 @@ void hz6_front_foreign(struct hz6_heap *heap, unsigned class_id, void *p) {
 
 static void flush(struct hz6_heap *heap) {
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
-    struct hz_magazine *m = unload(heap, c);
+    struct hz6_magazine *m = unload(heap, c);
     if (m != NULL && m->count != 0) m = hz6_front_give(c, m);
     if (m != NULL) hz6_transfer_put_empty(c, m);
     m = heap->foreign[c];
@@ -131,7 +133,7 @@ static void init(struct hz6_heap *heap) {
   memset(heap, 0, sizeof *heap);
   for (unsigned i = 0; i < sizeof heap->mark_by_16; i++)
     heap->mark_by_16[i] = (uint8_t)(hz_class_by_16[i] + 1);
-  for (unsigned mark = 0; mark < HZ6_MARKS; mark++) heap->top[mark] = HZ_NO_TOP;
+  for (unsigned mark = 0; mark < HZ6_MARKS; mark++) heap->top[mark] = HZ6_NO_TOP;
 }
 
 // The heap of a thread that calls us for the first time.
@@ -184,13 +186,13 @@ static void on_thread_exit(struct hz_thread *thread) {
 // had in its hands is lost. What is given is forgotten first: another fork may catch us here.
 static void salvage(struct hz6_heap *heap) {
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
-    struct hz_magazine *m = heap->loaded[c], *foreign = heap->foreign[c];
-    void **top = heap->top[c + 1];
+    struct hz6_magazine *m = heap->loaded[c], *foreign = heap->foreign[c];
+    struct hz6_item *top = heap->top[c + 1];
     heap->loaded[c] = heap->foreign[c] = NULL;
     atomic_signal_fence(memory_order_release);
-    if (m != NULL && top >= m->slots && top <= m->slots + m->capacity)
-      hz6_source_give(c, m->slots + 1, (uint32_t)(top - m->slots));
-    if (foreign != NULL) hz6_source_give(c, foreign->slots + 1, foreign->count);
+    if (m != NULL && top >= m->items && top <= m->items + m->capacity)
+      hz6_source_give(c, m->items + 1, (uint32_t)(top - m->items));
+    if (foreign != NULL) hz6_source_give(c, foreign->items + 1, foreign->count);
   }
   hz_run_cache_flush(&heap->above);
 }

@@ -1,7 +1,7 @@
 // hz6, the contract-first line: small parts that each keep a contract, and what they say to each
 // other. Each part has a header that is its contract, and a file:
 //
-//   Route      what an address is: MISS, VALID or INVALID, from one byte     hz6_route.h
+//   Route      what an address is: MISS, VALID or INVALID, by the page map   hz6_route.h
 //   FrontCache a thread's free blocks at hand, in magazines                  hz6_front.h
 //              or a processor's                                              hz6_cpu.h
 //   Transfer   whole magazines between threads, bounded                      hz6_transfer.h
@@ -53,8 +53,6 @@ const struct hz_table *hz6_table(void);
 // For the entries of other front caches: blocks above 64 KiB, and what a free cannot be.
 void *hz6_alloc_above(struct hz6_heap *heap, size_t align, size_t bytes, bool zeroed);
 void hz6_release_above(struct hz6_heap *heap, void *p);
-// A block straight from Source, marked, for whoever has no front cache. NULL: no memory, ENOMEM set.
-void *hz6_take_single(unsigned class_id);
 size_t hz6_usable_size(void *p);
 void *hz6_resize(void *p, size_t bytes);
 

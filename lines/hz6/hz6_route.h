@@ -1,15 +1,10 @@
 // RouteLayer: what an address is.
 //
-// The page map has one byte for every place where a block may begin: 0, or the mark of the live
-// block there, which is its class + 1. So one load answers a free: is p the start of a live block,
-// and of which class? That is exact, and it is the state of the block as well: alloc writes the
-// mark, free takes it away, and who frees twice finds 0.
-//
-//   small    classes to 2 KiB: a byte per 16 bytes, 4 KiB per slab
-//   medium   classes above:    a byte per 256 bytes, 256 bytes per slab
-//
-// Both begin at the arena's base, so a slab has rows in either; that of the other kind is zero. The
-// rows of a free slab are zero in both, and the small ones' pages go back with the slab's own.
+// The page map has a record per slab: of which run it is a part, how a block's mark is found from an
+// address in it, and where the run's marks are. A mark is a byte: 0, or the block's class + 1 while
+// it is live. So one look into the map answers a free: does a live block begin here, and of which
+// class? That is exact, and the mark is the state of the block as well: malloc writes it, free takes
+// it away, and who frees twice finds 0.
 //
 // A mark is written by whoever holds the block, and read by whoever frees it: relaxed, like the
 // block's contents. Two threads that free a block at the same moment may both read its mark; the
@@ -22,53 +17,44 @@
 #include "core/arena.h"
 #include "core/misuse.h"
 #include "core/size_class.h"
+#include "lines/hz6/hz6_magazine.h"
 
 enum {
-  HZ6_MARKS = HZ_CLASS_COUNT + 1,                   // 0: no live block
-  HZ6_SMALL_SHIFT = 4,                              // every class is a multiple of 16
-  HZ6_SMALL_MARKS = 24,                             // classes to 2 KiB
-  HZ6_MEDIUM_SHIFT = 8,                             // every class above is a multiple of 256
-  HZ6_SMALL_ROW = HZ_SLAB_BYTES >> HZ6_SMALL_SHIFT, // bytes per slab
-  HZ6_MEDIUM_ROW = HZ_SLAB_BYTES >> HZ6_MEDIUM_SHIFT,
+  HZ6_MARKS = HZ_CLASS_COUNT + 1, // values of a mark; 0: no live block
+  // Larger blocks have a row of marks, of which the first is theirs: about a byte per so many bytes
+  // of the block, at most a cache line. Dense, threads that free different blocks would write to the
+  // same lines. Source: docs/DECISIONS.md, "Marks, and how close they lie".
+  HZ6_SPREAD_BYTES = 64,
 };
 
-// In a cache line of its own. After start only hz6_route_concede changes it.
-struct hz6_map {
-  _Alignas(HZ_CACHE_LINE) uintptr_t small_base; // the arena's, in places
-  uintptr_t medium_base;
-  size_t small_places, medium_places;
-  _Atomic uint8_t *small, *medium;
+// Two to a cache line. All slabs of a run have the same.
+struct hz6_page {
+  uint64_t reciprocal; // 2^64 / bytes per mark, rounded up; 0: of no run of a class
+  uintptr_t base;      // of the run
+  _Atomic uint8_t *marks;
+  uint64_t unused;
 };
-extern HZ_HIDDEN struct hz6_map hz6_map;
+static_assert(sizeof(struct hz6_page) == 32, "found by shifting");
 
-HZ_FAST size_t hz6_rotate(uintptr_t n, unsigned by) {
-  return n >> by | n << (64 - by);
+extern HZ_HIDDEN struct hz6_page *hz6_pages; // by slab
+
+// Which mark of its run stands for an address, and whether one does: whether it is a multiple of the
+// bytes per mark. p: in the arena. By a reciprocal that is less than 1 too large: of the product, the
+// upper half is the quotient, and the lower half is below the reciprocal only without a remainder,
+// as long as the offset is below the reciprocal itself, which is at least 2^48. Never so where it is
+// 0.
+HZ_FAST bool hz6_has_mark(const struct hz6_page *page, const void *p, size_t *index) {
+  const uint64_t offset = (uintptr_t)p - page->base;
+  const unsigned __int128 product = (unsigned __int128)page->reciprocal * offset;
+  *index = (size_t)(product >> 64);
+  return (uint64_t)product < page->reciprocal;
 }
-// The place of an address, counted from the arena's base; beyond the last one for what lies
-// outside of the arena, and for what lies between two places: its low bits turn up at the top.
-HZ_FAST size_t hz6_small_place(const void *p) {
-  return hz6_rotate((uintptr_t)p, HZ6_SMALL_SHIFT) - hz6_map.small_base;
+
+HZ_FAST unsigned hz6_mark_at(const _Atomic uint8_t *mark) {
+  return atomic_load_explicit(mark, memory_order_relaxed);
 }
-HZ_FAST size_t hz6_medium_place(const void *p) {
-  return hz6_rotate((uintptr_t)p, HZ6_MEDIUM_SHIFT) - hz6_map.medium_base;
-}
-// The same for the start of a block.
-HZ_FAST size_t hz6_small_of(const void *p) {
-  return ((uintptr_t)p >> HZ6_SMALL_SHIFT) - hz6_map.small_base;
-}
-HZ_FAST size_t hz6_medium_of(const void *p) {
-  return ((uintptr_t)p >> HZ6_MEDIUM_SHIFT) - hz6_map.medium_base;
-}
-HZ_FAST unsigned hz6_mark_at(const _Atomic uint8_t *byte) {
-  return atomic_load_explicit(byte, memory_order_relaxed);
-}
-HZ_FAST void hz6_mark_set(_Atomic uint8_t *byte, unsigned mark) {
-  atomic_store_explicit(byte, (uint8_t)mark, memory_order_relaxed);
-}
-// The byte of a block of that mark. p: a block's start.
-HZ_FAST _Atomic uint8_t *hz6_byte_of(const void *p, unsigned mark) {
-  if (mark <= HZ6_SMALL_MARKS) return &hz6_map.small[hz6_small_of(p)];
-  return &hz6_map.medium[hz6_medium_of(p)];
+HZ_FAST void hz6_mark_set(_Atomic uint8_t *at, unsigned mark) {
+  atomic_store_explicit(at, (uint8_t)mark, memory_order_relaxed);
 }
 
 enum hz6_answer { HZ6_MISS, HZ6_VALID, HZ6_INVALID };
@@ -83,22 +69,22 @@ struct hz6_route {
   enum hz_misuse_kind why; // not VALID: what a free of p would be
 };
 
-// Takes the tables. False: no memory.
+// Takes the table. False: no memory.
 bool hz6_route_start(void);
 // The arena has given address space up (hz_arena_concede): so does the map.
 void hz6_route_concede(void);
-// Makes the rows of a run's slabs writable, and counts its generation. False: no memory, or the run
-// lies beyond the map's end.
-bool hz6_route_open(struct hz_run *run);
+// Enters a run that will be cut into blocks of a class, none of them live, and counts its
+// generation. False: no memory.
+bool hz6_route_open(struct hz_run *run, unsigned class_id);
+// Forgets it. None of its blocks is live.
+void hz6_route_close(const struct hz_run *run, unsigned class_id);
 // The answer in full, from the map and the descriptors.
 struct hz6_route hz6_route(const void *p);
-// The byte that says whether p is a live block of a class, whatever it says; NULL: p is in no place.
-_Atomic uint8_t *hz6_route_byte(const void *p);
+// The mark that stands for p; NULL: none does. Where no block begins it is 0.
+_Atomic uint8_t *hz6_route_mark(const void *p);
 // Takes the mark of a live block away, exactly: of two threads that free it at once, one gets 0. 0:
-// no live block of a class begins at p. Rows that were never used are read, not written.
-unsigned hz6_route_unmark(const void *p);
-// Whether no block of a run is marked.
-bool hz6_route_is_clear(const struct hz_run *run);
+// no live block of a class begins at p. *at: where the mark was.
+unsigned hz6_route_unmark(const void *p, _Atomic uint8_t **at);
 // NULL, or what the map says of a listed run that its bitmap denies.
 const char *hz6_route_check(const struct hz_run *run);
 

@@ -2,7 +2,7 @@
 // the thread is interrupted in the middle, so that they need no lock and no atomic operation.
 //
 // The registration is the C library's own (glibc 2.35, __rseq_offset); we never make one. The data
-// are tops of magazines (core/magazine.h), one array per processor: with the top as its whole state,
+// are tops of magazines (hz6_magazine.h), one array per processor: with the top as its whole state,
 // a magazine is popped, pushed and exchanged by one store each, the last of its sequence. What a
 // sequence of another thread on the same processor has stored is seen whole or not at all.
 //
@@ -12,6 +12,7 @@
 #define HZ_LINES_HZ6_RSEQ_H
 
 #include "core/base.h"
+#include "lines/hz6/hz6_magazine.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define HZ6_RSEQ 0
@@ -35,7 +36,7 @@ enum { HZ6_CPUS = 8192 };
 
 // By processor: its tops, by mark. Rows are pointers so that those of processors that never call us
 // cost nothing. Row HZ6_CPUS: see above.
-extern HZ_HIDDEN void ***_Atomic *hz6_cpu_tops;
+extern HZ_HIDDEN struct hz6_item **_Atomic *hz6_cpu_tops;
 // Of the thread's struct rseq, from its thread pointer.
 extern HZ_HIDDEN ptrdiff_t hz6_rseq_offset;
 
@@ -66,41 +67,48 @@ extern HZ_HIDDEN ptrdiff_t hz6_rseq_offset;
 
 #define HZ6_RSEQ_INPUTS [area] "r"(hz6_rseq_offset), [tops] "r"(hz6_cpu_tops), [cpus] "r"(HZ6_CPUS)
 
-// The newest block of this processor's magazine; NULL: none.
-HZ_FAST void *hz6_rseq_pop(unsigned mark) {
-  void *block;
+static_assert(sizeof(struct hz6_item) == 16 && offsetof(struct hz6_item, mark) == 8,
+              "what the sequences below step by and look at");
+
+// The newest block of this processor's magazine; block NULL: none.
+HZ_FAST struct hz6_item hz6_rseq_pop(unsigned mark) {
+  struct hz6_item item;
   uintptr_t t, row;
-  __asm__ volatile(HZ6_RSEQ_BEGIN "movq (%[row],%[mark],8), %[t]\n\t"
-                                  "movq (%[t]), %[block]\n\t"
-                                  "testq %[block], %[block]\n\t"
-                                  "jz 2f\n\t"
-                                  "subq $8, %[t]\n\t"
-                                  "movq %[t], (%[row],%[mark],8)\n" HZ6_RSEQ_END
-                   : [block] "=&r"(block), [t] "=&r"(t), [row] "=&r"(row)
-                   : HZ6_RSEQ_INPUTS, [mark] "r"((uintptr_t)mark)
-                   : "memory", "cc");
-  return block;
+  __asm__ volatile(
+      HZ6_RSEQ_BEGIN "movq (%[row],%[mark],8), %[t]\n\t"
+                     "movq (%[t]), %[block]\n\t"
+                     "movq 8(%[t]), %[at]\n\t"
+                     "testq %[block], %[block]\n\t"
+                     "jz 2f\n\t"
+                     "subq $16, %[t]\n\t"
+                     "movq %[t], (%[row],%[mark],8)\n" HZ6_RSEQ_END
+      : [block] "=&r"(item.block), [at] "=&r"(item.mark), [t] "=&r"(t), [row] "=&r"(row)
+      : HZ6_RSEQ_INPUTS, [mark] "r"((uintptr_t)mark)
+      : "memory", "cc");
+  return item;
 }
 
 // False: this processor's magazine is full, or it has none.
-HZ_FAST bool hz6_rseq_push(unsigned mark, void *block) {
+HZ_FAST bool hz6_rseq_push(unsigned mark, struct hz6_item item) {
   bool full;
   uintptr_t t, row;
-  __asm__ volatile(HZ6_RSEQ_BEGIN
-                   "movq (%[row],%[mark],8), %[t]\n\t"
-                   "cmpq $1, 8(%[t])\n\t"
-                   "je 2f\n\t"
-                   "movq %[block], 8(%[t])\n\t" // above the top: nobody's until the next store
-                   "leaq 8(%[t]), %[t]\n\t"
-                   "movq %[t], (%[row],%[mark],8)\n" HZ6_RSEQ_END
-                   : "=@cce"(full), [t] "=&r"(t), [row] "=&r"(row)
-                   : HZ6_RSEQ_INPUTS, [mark] "r"((uintptr_t)mark), [block] "r"(block)
-                   : "memory");
+  __asm__ volatile(
+      HZ6_RSEQ_BEGIN "movq (%[row],%[mark],8), %[t]\n\t"
+                     "cmpq $1, 16(%[t])\n\t"
+                     "je 2f\n\t"
+                     "movq %[block], 16(%[t])\n\t" // above the top: nobody's until the last store
+                     "movq %[at], 24(%[t])\n\t"
+                     "leaq 16(%[t]), %[t]\n\t"
+                     "movq %[t], (%[row],%[mark],8)\n" HZ6_RSEQ_END
+      : "=@cce"(full), [t] "=&r"(t), [row] "=&r"(row)
+      : HZ6_RSEQ_INPUTS, [mark] "r"((uintptr_t)mark), [block] "r"(item.block), [at] "r"(item.mark)
+      : "memory");
   return !full;
 }
 
 // Puts another top in the place of this one, if this processor has this one.
-HZ_FAST bool hz6_rseq_exchange(unsigned mark, void **from, void **to) {
+HZ_FAST bool hz6_rseq_exchange(unsigned mark, const struct hz6_item *from,
+                               const struct hz6_item *to) {
   bool same;
   uintptr_t t, row;
   __asm__ volatile(HZ6_RSEQ_BEGIN "cmpq %[from], (%[row],%[mark],8)\n\t"
@@ -113,7 +121,7 @@ HZ_FAST bool hz6_rseq_exchange(unsigned mark, void **from, void **to) {
 }
 
 // The tops of the processor that the thread was on a moment ago, and its number.
-HZ_FAST void ***hz6_rseq_row(uint32_t *cpu) {
+HZ_FAST struct hz6_item **hz6_rseq_row(uint32_t *cpu) {
   uint32_t now;
   __asm__ volatile("movl %%fs:4(%1), %0" : "=r"(now) : "r"(hz6_rseq_offset));
   *cpu = now < HZ6_CPUS ? now : HZ6_CPUS;
@@ -122,19 +130,20 @@ HZ_FAST void ***hz6_rseq_row(uint32_t *cpu) {
 
 #else
 
-HZ_FAST void *hz6_rseq_pop(unsigned mark) {
+HZ_FAST struct hz6_item hz6_rseq_pop(unsigned mark) {
   (void)mark;
-  return NULL;
+  return (struct hz6_item){NULL, NULL};
 }
-HZ_FAST bool hz6_rseq_push(unsigned mark, void *block) {
-  (void)mark, (void)block;
+HZ_FAST bool hz6_rseq_push(unsigned mark, struct hz6_item item) {
+  (void)mark, (void)item;
   return false;
 }
-HZ_FAST bool hz6_rseq_exchange(unsigned mark, void **from, void **to) {
+HZ_FAST bool hz6_rseq_exchange(unsigned mark, const struct hz6_item *from,
+                               const struct hz6_item *to) {
   (void)mark, (void)from, (void)to;
   return false;
 }
-HZ_FAST void ***hz6_rseq_row(uint32_t *cpu) {
+HZ_FAST struct hz6_item **hz6_rseq_row(uint32_t *cpu) {
   *cpu = HZ6_CPUS;
   return atomic_load_explicit(&hz6_cpu_tops[HZ6_CPUS], memory_order_acquire);
 }

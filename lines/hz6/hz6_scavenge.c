@@ -22,13 +22,13 @@ void hz6_scavenge_start(const struct hz6_scavenge_front *of) {
 
 // ---- Transfer cache to runs ---------------------------------------------------------------------
 
-static size_t give_list(unsigned class_id, struct hz_magazine *list) {
+static size_t give_list(unsigned class_id, struct hz6_magazine *list) {
   size_t blocks = 0;
   while (list != NULL) {
-    struct hz_magazine *next = list->next;
+    struct hz6_magazine *next = list->next;
     blocks += list->count;
-    hz6_source_give(class_id, list->slots + 1, list->count);
-    hz_magazine_drop(list);
+    hz6_source_give(class_id, list->items + 1, list->count);
+    hz6_magazine_drop(list);
     list = next;
   }
   const size_t bytes = blocks * hz_class_bytes(class_id);

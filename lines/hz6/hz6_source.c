@@ -2,6 +2,7 @@
 #include "lines/hz6/hz6_source.h"
 
 #include "core/counter.h"
+#include "lines/hz6/hz6_options.h"
 #include "lines/hz6/hz6_route.h"
 
 static _Atomic uint32_t living[HZ_HOMES]; // threads in each home
@@ -39,16 +40,17 @@ static uint32_t take_over(uint64_t homes, unsigned home, unsigned class_id, void
 static uint32_t open_run(unsigned class_id, unsigned home, void **out, uint32_t want) {
   struct hz_run *run = hz_arena_take(hz_size_classes[class_id].slabs, HZ_SLAB_BYTES);
   if (run == NULL) return 0;
-  if (!hz6_route_open(run) || !hz_central_carve(run, class_id, home)) {
+  const bool entered = hz6_route_open(run, class_id);
+  if (!entered || !hz_central_carve(run, class_id, home)) {
+    if (entered) hz6_route_close(run, class_id);
     hz_arena_give(run);
     return 0;
   }
-  HZ_ASSERT(hz6_route_is_clear(run));
   hz_count(HZ_COUNT_runs_carved, 1);
   return hz_central_take_new(run, out, want);
 }
 
-uint32_t hz6_source_take(unsigned class_id, unsigned home, void **out, uint32_t want) {
+static uint32_t take(unsigned class_id, unsigned home, void **out, uint32_t want) {
   struct hz_run *last;
   uint32_t got = hz_central_take(class_id, home, out, want, &last);
   if (got == 0) got = take_over(other_homes(home, true), home, class_id, out, want);
@@ -57,12 +59,28 @@ uint32_t hz6_source_take(unsigned class_id, unsigned home, void **out, uint32_t 
   return got;
 }
 
-void hz6_source_give(unsigned class_id, void *const *blocks, uint32_t count) {
+uint32_t hz6_source_take(unsigned class_id, unsigned home, struct hz6_item *out, uint32_t want) {
+  void *blocks[HZ6_MAX_FRONT_BLOCKS];
+  HZ_ASSERT(want <= HZ6_MAX_FRONT_BLOCKS);
+  const uint32_t got = take(class_id, home, blocks, want);
+  for (uint32_t i = 0; i < got; i++)
+    out[i] = (struct hz6_item){blocks[i], hz6_route_mark(blocks[i])};
+  return got;
+}
+
+static void give(unsigned class_id, void *const *blocks, uint32_t count) {
   static const char when[] = "two threads at once, or found when a cache was emptied";
   struct hz_run *empty = hz_central_give(class_id, blocks, count, when);
-  if (empty == NULL) return;
-  if (HZ_DEBUG)
-    for (const struct hz_run *run = empty; run != NULL; run = run->next)
-      HZ_CHECK(hz6_route_is_clear(run));
+  for (struct hz_run *run = empty; run != NULL; run = run->next) {
+    HZ_ASSERT(hz6_route_check(run) == NULL);
+    hz6_route_close(run, class_id);
+  }
   hz_central_release(empty);
+}
+
+void hz6_source_give(unsigned class_id, const struct hz6_item *items, uint32_t count) {
+  void *blocks[HZ6_MAX_FRONT_BLOCKS];
+  HZ_ASSERT(count <= HZ6_MAX_FRONT_BLOCKS);
+  for (uint32_t i = 0; i < count; i++) blocks[i] = items[i].block;
+  give(class_id, blocks, count);
 }

@@ -10,15 +10,16 @@
 #define HZ_LINES_HZ6_SOURCE_H
 
 #include "core/central.h"
+#include "lines/hz6/hz6_magazine.h"
 #include "lines/hz6/hz6_policy.h"
 
 // Up to `want` blocks of a class into out, to be popped from the end: from runs of this home, of
 // homes where nobody lives, from a new run, at last from anybody's. They are free and not marked.
-// Returns how many; 0: no memory.
-uint32_t hz6_source_take(unsigned class_id, unsigned home, void **out, uint32_t want);
+// want: at most HZ6_MAX_FRONT_BLOCKS. Returns how many; 0: no memory.
+uint32_t hz6_source_take(unsigned class_id, unsigned home, struct hz6_item *out, uint32_t want);
 
 // Takes blocks back, each into its run. What is none, or is free already, goes to hz_misuse.
-void hz6_source_give(unsigned class_id, void *const *blocks, uint32_t count);
+void hz6_source_give(unsigned class_id, const struct hz6_item *items, uint32_t count);
 
 // A thread lives in a home from now on, or does so no more.
 void hz6_source_join(unsigned home);

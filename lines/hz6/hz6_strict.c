@@ -12,14 +12,15 @@ void hz6_strict_release(void *p) {
     hz6_release_above(heap, p);
     return;
   }
-  if (hz6_route_unmark(p) == 0) {
+  struct hz6_item item = {.block = p};
+  if (hz6_route_unmark(p, &item.mark) == 0) {
     hz_misuse(HZ_MISUSE_DOUBLE, p, "by two threads at the same moment");
     return;
   }
   const struct hz_run *run = r.descriptor;
-  if (heap == NULL) hz6_source_give(r.class_id, &p, 1);
-  else if (run->home != heap->home) hz6_front_foreign(heap, r.class_id, p);
-  else if (hz_magazine_push(&heap->top[r.class_id + 1], p)) return;
-  else hz6_front_overflow(heap, r.class_id, p);
+  if (heap == NULL) hz6_source_give(r.class_id, &item, 1);
+  else if (run->home != heap->home) hz6_front_foreign(heap, r.class_id, item);
+  else if (hz6_magazine_push(&heap->top[r.class_id + 1], item)) return;
+  else hz6_front_overflow(heap, r.class_id, item);
   hz6_scavenge_pause(heap != NULL ? &heap->calls_seen : NULL);
 }

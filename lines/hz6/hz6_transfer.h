@@ -10,28 +10,28 @@
 #ifndef HZ_LINES_HZ6_TRANSFER_H
 #define HZ_LINES_HZ6_TRANSFER_H
 
-#include "core/magazine.h"
+#include "lines/hz6/hz6_magazine.h"
 #include "lines/hz6/hz6_policy.h"
 
 void hz6_transfer_start(void);
 
 // The newest magazine, `empty` (NULL: none) taken in for it; NULL: none waits, and `empty` stays
 // with the caller.
-struct hz_magazine *hz6_transfer_get(unsigned class_id, struct hz_magazine *empty);
+struct hz6_magazine *hz6_transfer_get(unsigned class_id, struct hz6_magazine *empty);
 
 // Takes `full` in. False: no room, it stays with the caller. *empty: one for it, or NULL.
-bool hz6_transfer_put(unsigned class_id, struct hz_magazine *full, struct hz_magazine **empty);
+bool hz6_transfer_put(unsigned class_id, struct hz6_magazine *full, struct hz6_magazine **empty);
 
 // Takes in an empty one, or drops it.
-void hz6_transfer_put_empty(unsigned class_id, struct hz_magazine *empty);
+void hz6_transfer_put_empty(unsigned class_id, struct hz6_magazine *empty);
 // One for the class: from here, or new. NULL: no memory.
-struct hz_magazine *hz6_transfer_take_empty(unsigned class_id);
+struct hz6_magazine *hz6_transfer_take_empty(unsigned class_id);
 
 // A period has passed: what nobody has needed since the last one is due.
 void hz6_transfer_period(void);
 // Magazines of a class that are due, linked by next, of up to about `bytes`. all: every magazine.
 // NULL: none.
-struct hz_magazine *hz6_transfer_due(unsigned class_id, size_t bytes, bool all);
+struct hz6_magazine *hz6_transfer_due(unsigned class_id, size_t bytes, bool all);
 
 // Bytes of blocks that wait, at most. Without the locks.
 uint64_t hz6_transfer_bytes(void);

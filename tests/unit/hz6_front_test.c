@@ -20,24 +20,30 @@ struct hz6_policy hz6_policy;
 static char
     asked[100]; // a letter per call: g get, p put, e empty wanted, s Source takes, r returns
 static unsigned said;
-static struct hz_magazine *waiting; // in the transfer cache
+static struct hz6_magazine *waiting; // in the transfer cache
 static bool no_room, no_magazines;
 static uintptr_t next_block = 16;
 static uint32_t source_has = 1000, returned;
 static uint32_t joined[HZ_HOMES];
 
+static _Atomic uint8_t a_mark;
+
+static struct hz6_item item(uintptr_t address) {
+  return (struct hz6_item){(void *)address, &a_mark};
+}
+
 static void say_asked(char letter) {
   asked[said++ % sizeof asked] = letter;
 }
 
-struct hz_magazine *hz6_transfer_get(unsigned class_id, struct hz_magazine *empty) {
+struct hz6_magazine *hz6_transfer_get(unsigned class_id, struct hz6_magazine *empty) {
   (void)class_id, (void)empty;
   say_asked('g');
-  struct hz_magazine *m = waiting;
+  struct hz6_magazine *m = waiting;
   waiting = NULL;
   return m;
 }
-bool hz6_transfer_put(unsigned class_id, struct hz_magazine *full, struct hz_magazine **empty) {
+bool hz6_transfer_put(unsigned class_id, struct hz6_magazine *full, struct hz6_magazine **empty) {
   (void)class_id;
   say_asked('p');
   *empty = NULL;
@@ -45,25 +51,25 @@ bool hz6_transfer_put(unsigned class_id, struct hz_magazine *full, struct hz_mag
   waiting = full;
   return true;
 }
-void hz6_transfer_put_empty(unsigned class_id, struct hz_magazine *empty) {
+void hz6_transfer_put_empty(unsigned class_id, struct hz6_magazine *empty) {
   (void)class_id;
-  hz_magazine_drop(empty);
+  hz6_magazine_drop(empty);
 }
-struct hz_magazine *hz6_transfer_take_empty(unsigned class_id) {
+struct hz6_magazine *hz6_transfer_take_empty(unsigned class_id) {
   (void)class_id;
   say_asked('e');
-  return no_magazines ? NULL : hz_magazine_new(CAPACITY);
+  return no_magazines ? NULL : hz6_magazine_new(CAPACITY);
 }
-uint32_t hz6_source_take(unsigned class_id, unsigned home, void **out, uint32_t want) {
+uint32_t hz6_source_take(unsigned class_id, unsigned home, struct hz6_item *out, uint32_t want) {
   (void)class_id, (void)home;
   say_asked('s');
   const uint32_t got = want < source_has ? want : source_has;
-  for (uint32_t i = 0; i < got; i++) out[i] = (void *)(next_block += 16);
+  for (uint32_t i = 0; i < got; i++) out[i] = item(next_block += 16);
   source_has -= got;
   return got;
 }
-void hz6_source_give(unsigned class_id, void *const *blocks, uint32_t count) {
-  (void)class_id, (void)blocks;
+void hz6_source_give(unsigned class_id, const struct hz6_item *items, uint32_t count) {
+  (void)class_id, (void)items;
   say_asked('r');
   returned += count;
 }
@@ -95,10 +101,21 @@ static void assert_asked(const char *letters) {
 }
 
 static bool push(struct hz6_heap *heap, void *p) {
-  return hz_magazine_push(&heap->top[MARK], p);
+  return hz6_magazine_push(&heap->top[MARK], item((uintptr_t)p));
 }
 static void *pop(struct hz6_heap *heap) {
-  return hz_magazine_pop(&heap->top[MARK]);
+  return hz6_magazine_pop(&heap->top[MARK]).block;
+}
+static void *refill(struct hz6_heap *heap) {
+  const struct hz6_item got = hz6_front_refill(heap, CLASS);
+  assert_true(got.block == NULL || got.mark == &a_mark);
+  return got.block;
+}
+static void overflow(struct hz6_heap *heap, void *p) {
+  hz6_front_overflow(heap, CLASS, item((uintptr_t)p));
+}
+static void foreign(struct hz6_heap *heap, void *p) {
+  hz6_front_foreign(heap, CLASS, item((uintptr_t)p));
 }
 
 // ---- Cases --------------------------------------------------------------------------------------
@@ -106,21 +123,21 @@ static void *pop(struct hz6_heap *heap) {
 static void transfer_is_asked_before_source(void **state) {
   (void)state;
   struct hz6_heap *heap = start(1);
-  assert_non_null(hz6_front_refill(heap, CLASS));
+  assert_non_null(refill(heap));
   assert_asked("ges");
   for (unsigned i = 1; i < REFILL; i++) assert_non_null(pop(heap));
   assert_null(pop(heap));
-  waiting = hz_magazine_new(CAPACITY);
-  waiting->slots[1] = (void *)0x1230;
+  waiting = hz6_magazine_new(CAPACITY);
+  waiting->items[1] = item(0x1230);
   waiting->count = 1;
-  assert_ptr_equal(hz6_front_refill(heap, CLASS), (void *)0x1230);
+  assert_ptr_equal(refill(heap), (void *)0x1230);
   assert_asked("g");
 }
 
 static void last_block_in_is_the_first_out(void **state) {
   (void)state;
   struct hz6_heap *heap = start(1);
-  hz6_front_overflow(heap, CLASS, (void *)16);
+  overflow(heap, (void *)16);
   assert_true(push(heap, (void *)32));
   assert_ptr_equal(pop(heap), (void *)32);
   assert_ptr_equal(pop(heap), (void *)16);
@@ -130,14 +147,14 @@ static void last_block_in_is_the_first_out(void **state) {
 static void full_magazine_goes_to_transfer_whole(void **state) {
   (void)state;
   struct hz6_heap *heap = start(1);
-  hz6_front_overflow(heap, CLASS, (void *)16);
+  overflow(heap, (void *)16);
   assert_asked("e");
   for (uintptr_t i = 2; i <= CAPACITY; i++) assert_true(push(heap, (void *)(i * 16)));
   assert_false(push(heap, (void *)0x990));
-  hz6_front_overflow(heap, CLASS, (void *)0x990);
+  overflow(heap, (void *)0x990);
   assert_asked("pe");
   assert_int_equal(waiting->count, CAPACITY);
-  assert_ptr_equal(waiting->slots[1], (void *)16);
+  assert_ptr_equal(waiting->items[1].block, (void *)16);
   assert_ptr_equal(pop(heap), (void *)0x990);
 }
 
@@ -145,10 +162,10 @@ static void what_transfer_refuses_goes_to_source(void **state) {
   (void)state;
   struct hz6_heap *heap = start(1);
   no_room = true;
-  hz6_front_overflow(heap, CLASS, (void *)16);
+  overflow(heap, (void *)16);
   for (uintptr_t i = 2; i <= CAPACITY; i++) push(heap, (void *)(i * 16));
   assert_asked("e");
-  hz6_front_overflow(heap, CLASS, (void *)0x990);
+  overflow(heap, (void *)0x990);
   assert_asked("pr"); // and the emptied magazine is used again
   assert_int_equal(returned, CAPACITY);
   assert_ptr_equal(pop(heap), (void *)0x990);
@@ -158,48 +175,48 @@ static void without_memory_for_magazines_single_blocks_pass(void **state) {
   (void)state;
   struct hz6_heap *heap = start(1);
   no_magazines = true;
-  assert_non_null(hz6_front_refill(heap, CLASS));
+  assert_non_null(refill(heap));
   assert_asked("ges");
-  hz6_front_overflow(heap, CLASS, (void *)16);
+  overflow(heap, (void *)16);
   assert_asked("er");
   assert_int_equal(returned, 1);
   source_has = 0;
-  assert_null(hz6_front_refill(heap, CLASS));
-  hz6_front_foreign(heap, CLASS, (void *)16);
+  assert_null(refill(heap));
+  foreign(heap, (void *)16);
   assert_int_equal(returned, 2);
 }
 
 static void mark_of_no_block_is_full_and_empty(void **state) {
   (void)state;
   struct hz6_heap *heap = start(1);
-  hz6_front_refill(heap, CLASS);
+  refill(heap);
   hz6_front_flush();
   const struct hz6_heap *heaps[] = {heap, &hz6_empty_heap, &hz6_dead_heap};
   for (unsigned i = 0; i < hz_count_of(heaps); i++) {
-    assert_null(heaps[i]->top[0][0]);
-    assert_ptr_equal(heaps[i]->top[0][1], HZ_MAGAZINE_FULL);
+    assert_null(heaps[i]->top[0][0].block);
+    assert_ptr_equal(heaps[i]->top[0][1].block, HZ6_FULL);
   }
 }
 
 static void flush_keeps_nothing_and_leaves_the_heap_usable(void **state) {
   (void)state;
   struct hz6_heap *heap = start(1);
-  hz6_front_overflow(heap, CLASS, (void *)16);
-  hz6_front_foreign(heap, CLASS, (void *)32);
+  overflow(heap, (void *)16);
+  foreign(heap, (void *)32);
   hz6_front_flush();
   assert_int_equal(waiting->count, 1);
   assert_int_equal(returned, 1); // the foreign one
   assert_null(pop(heap));
   waiting = NULL;
-  assert_non_null(hz6_front_refill(heap, CLASS));
+  assert_non_null(refill(heap));
 }
 
 static void foreign_blocks_go_to_source_in_magazines(void **state) {
   (void)state;
   struct hz6_heap *heap = start(HZ_HOMES);
-  for (uintptr_t i = 1; i < CAPACITY; i++) hz6_front_foreign(heap, CLASS, (void *)(i * 16));
+  for (uintptr_t i = 1; i < CAPACITY; i++) foreign(heap, (void *)(i * 16));
   assert_int_equal(returned, 0);
-  hz6_front_foreign(heap, CLASS, (void *)0x990);
+  foreign(heap, (void *)0x990);
   assert_int_equal(returned, CAPACITY);
   assert_int_equal(hz_counter_read(HZ_COUNT_remote_frees), CAPACITY);
   assert_int_equal(hz_counter_read(HZ_COUNT_remote_batches), 1);
@@ -207,7 +224,7 @@ static void foreign_blocks_go_to_source_in_magazines(void **state) {
 
 static void *have_a_heap(void *home) {
   *(uint32_t *)home = hz6_front_get()->home;
-  hz6_front_overflow(hz6_front_get(), CLASS, (void *)16);
+  overflow(hz6_front_get(), (void *)16);
   return NULL;
 }
 

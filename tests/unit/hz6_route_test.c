@@ -3,7 +3,7 @@
 
 #include "core/class_run.h"
 #include "core/large.h"
-#include "core/lock.h"
+#include "core/meta.h"
 #include "tests/support/fake_os.h"
 #include "tests/unit/isolated.h"
 
@@ -16,12 +16,13 @@ static void start(void) {
 static struct hz_run *open_run(unsigned class_id) {
   struct hz_run *run = hz_arena_take(hz_size_classes[class_id].slabs, HZ_SLAB_BYTES);
   assert_non_null(run);
-  assert_true(hz6_route_open(run));
+  assert_true(hz6_route_open(run, class_id));
   assert_true(hz_class_run_open(run, class_id));
   return run;
 }
 
 static void close_run(struct hz_run *run) {
+  hz6_route_close(run, run->class_id);
   hz_class_run_close(run);
   hz_arena_give(run);
 }
@@ -31,7 +32,12 @@ static char *block_of(const struct hz_run *run, uint32_t index) {
 }
 
 static void mark(const void *p, unsigned class_id) {
-  hz6_mark_set(hz6_byte_of(p, class_id + 1), class_id + 1);
+  hz6_mark_set(hz6_route_mark(p), class_id + 1);
+}
+
+static unsigned unmark(const void *p) {
+  _Atomic uint8_t *at;
+  return hz6_route_unmark(p, &at);
 }
 
 // Every class, its first, second and last block: the start is VALID, and nothing else is.
@@ -40,7 +46,6 @@ static void only_starts_of_live_blocks_are_valid(void **state) {
   start();
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
     struct hz_run *run = open_run(c);
-    assert_true(hz6_route_is_clear(run));
     const uint32_t some[] = {0, 1, run->blocks - 1};
     for (unsigned i = 0; i < hz_count_of(some); i++) {
       const char *p = block_of(run, some[i]);
@@ -53,47 +58,88 @@ static void only_starts_of_live_blocks_are_valid(void **state) {
       assert_int_equal(r.kind, HZ6_KIND_CLASS);
       assert_int_equal(r.class_id, c);
       assert_ptr_equal(r.descriptor, run);
-      assert_false(hz6_route_is_clear(run));
       for (size_t offset = 1; offset < hz_class_bytes(c); offset += offset < 300 ? 1 : 97) {
         r = hz6_route(p + offset);
         assert_int_equal(r.answer, HZ6_INVALID);
         assert_int_equal(r.why, HZ_MISUSE_INTERIOR);
-        assert_int_equal(hz6_route_unmark(p + offset), 0);
+        assert_int_equal(unmark(p + offset), 0);
       }
     }
     for (unsigned i = 0; i < hz_count_of(some); i++) {
-      assert_int_equal(hz6_route_unmark(block_of(run, some[i])), c + 1);
-      assert_int_equal(hz6_route_unmark(block_of(run, some[i])), 0);
+      assert_int_equal(unmark(block_of(run, some[i])), c + 1);
+      assert_int_equal(unmark(block_of(run, some[i])), 0);
     }
-    assert_true(hz6_route_is_clear(run));
     close_run(run);
   }
 }
 
-// The hot path tells them apart by the address alone.
-static void places_between_blocks_lie_beyond_the_map(void **state) {
+// Of every class, offsets all over its run, every block live: blocks have different marks, and
+// between their beginnings none is set.
+static void marks_are_set_where_blocks_begin_alone(void **state) {
   (void)state;
   start();
-  const char *base = hz_arena_base();
-  for (size_t offset = 0; offset < 1024; offset++) {
-    const bool small = hz6_small_place(base + offset) < hz6_map.small_places;
-    const bool medium = hz6_medium_place(base + offset) < hz6_map.medium_places;
-    assert_int_equal(small, offset % 16 == 0);
-    assert_int_equal(medium, offset % 256 == 0);
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
+    const struct hz_run *run = open_run(c);
+    const char *base = hz_run_base(run);
+    const size_t bytes = hz_class_bytes(c), end = (size_t)run->slabs << HZ_SLAB_SHIFT;
+    for (uint32_t i = 0; i < run->blocks; i++) mark(block_of(run, i), c);
+    for (size_t offset = 0; offset < end; offset += offset % bytes < 40 ? 1 : 7) {
+      const _Atomic uint8_t *at = hz6_route_mark(base + offset);
+      const bool block = offset % bytes == 0 && offset / bytes < run->blocks;
+      assert_int_equal(at != NULL && hz6_mark_at(at) != 0, block);
+    }
+    for (uint32_t i = 0; i < run->blocks; i++) assert_int_equal(unmark(block_of(run, i)), c + 1);
   }
-  assert_true(hz6_small_place(base - 16) >= hz6_map.small_places);
-  assert_true(hz6_small_place(NULL) >= hz6_map.small_places);
-  assert_true(hz6_medium_place(base - 256) >= hz6_map.medium_places);
-  assert_true(hz6_medium_place(base + hz_arena_bytes()) >= hz6_map.medium_places);
 }
 
-static void classes_are_where_their_marks_say(void **state) {
+static void marks_of_large_blocks_have_cache_lines_of_their_own(void **state) {
   (void)state;
+  start();
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
-    const bool small = c + 1 <= HZ6_SMALL_MARKS;
-    assert_int_equal(small, hz_class_bytes(c) <= 2048);
-    assert_int_equal(hz_class_bytes(c) % (small ? 16 : 256), 0);
+    const struct hz_run *run = open_run(c);
+    const ptrdiff_t apart = hz6_route_mark(block_of(run, 1)) - hz6_route_mark(block_of(run, 0));
+    assert_int_equal(apart == HZ_CACHE_LINE, hz_class_bytes(c) >= 4096);
+    assert_true(apart <= (ptrdiff_t)hz_max(1, hz_class_bytes(c) / HZ6_SPREAD_BYTES));
   }
+}
+
+// Such a place is behind the last block, where the run has too little left for another.
+static void rest_of_a_run_is_no_block(void **state) {
+  (void)state;
+  start();
+  const struct hz_run *run = open_run(2); // 48 bytes: 1,365 blocks and 16 bytes
+  const char *rest = block_of(run, run->blocks);
+  assert_int_equal(unmark(rest), 0);
+  assert_int_equal(hz6_route(rest).answer, HZ6_INVALID);
+  assert_int_equal(hz6_route(rest).why, HZ_MISUSE_INTERIOR);
+}
+
+static void closed_run_has_no_blocks(void **state) {
+  (void)state;
+  start();
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
+    struct hz_run *run = open_run(c);
+    const char *base = hz_run_base(run);
+    const unsigned slabs = run->slabs;
+    close_run(run);
+    for (unsigned i = 0; i < slabs; i++)
+      assert_null(hz6_route_mark(base + ((size_t)i << HZ_SLAB_SHIFT)));
+  }
+}
+
+// The record of marks may have been anything before.
+static void new_run_has_no_live_block(void **state) {
+  (void)state;
+  start();
+  for (unsigned round = 0; round < 2; round++)
+    for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
+      struct hz_run *run = open_run(c);
+      for (uint32_t i = 0; i < run->blocks; i++) {
+        assert_int_equal(hz6_mark_at(hz6_route_mark(block_of(run, i))), 0);
+        mark(block_of(run, i), c);
+      }
+      close_run(run);
+    }
 }
 
 static void what_is_not_ours_is_a_miss(void **state) {
@@ -141,54 +187,35 @@ static void each_run_at_a_place_is_another_generation(void **state) {
   assert_int_equal(hz6_route(hz_run_base(second)).generation, generation + 1);
 }
 
-static void the_map_is_committed_as_far_as_runs_reach(void **state) {
+static void without_memory_a_run_is_not_entered(void **state) {
   (void)state;
   start();
-  assert_int_equal(fake_os_calls(FAKE_COMMIT), 0);
-  struct hz_run *run = open_run(0);
-  const uint64_t calls = fake_os_calls(FAKE_COMMIT);
-  for (unsigned i = 1; i < HZ_SEGMENT_SLABS; i++) open_run(i % 30);
-  assert_int_equal(fake_os_calls(FAKE_COMMIT), calls);
-  fake_os_fail_nth(FAKE_COMMIT, 5); // after those of the arena for another segment
-  struct hz_run *other = hz_arena_take(1, HZ_SLAB_BYTES);
+  struct hz_run *run = hz_arena_take(1, HZ_SLAB_BYTES);
   fake_os_fail_from(FAKE_COMMIT, 1);
-  assert_false(hz6_route_open(other));
+  assert_false(hz6_route_open(run, 0));
   fake_os_fail_from(FAKE_COMMIT, 0);
-  fake_os_fail_nth(FAKE_COMMIT, 0);
-  assert_true(hz6_route_open(other));
-  close_run(run);
+  fake_os_fail_from(FAKE_MAP, 1); // its 4,097 marks want a record
+  while (hz_meta_take(4096) != NULL) continue;
+  assert_false(hz6_route_open(run, 0));
+  assert_int_equal(unmark(hz_run_base(run)), 0);
+  fake_os_fail_from(FAKE_MAP, 0);
+  assert_true(hz6_route_open(run, 0));
 }
 
-// A byte per 16 bytes of small blocks must not stay when the blocks have gone.
-static void rows_of_purged_slabs_go_along(void **state) {
-  (void)state;
-  start();
-  struct hz_run *run = open_run(0);
-  for (uint32_t i = 0; i < run->blocks; i++) mark(block_of(run, i), 0);
-  const uint8_t *row = (const uint8_t *)&hz6_map.small[hz6_small_of(hz_run_base(run))];
-  assert_int_equal(row[17], 1);
-  for (uint32_t i = 0; i < run->blocks; i++) hz6_route_unmark(block_of(run, i));
-  struct hz_run *neighbour = open_run(0); // so that the segment stays
-  close_run(run);
-  const uint64_t calls = fake_os_calls(FAKE_PURGE);
-  bool more;
-  assert_true(hz_arena_purge(UINT64_MAX, 0, 100, &more) != 0);
-  assert_int_equal(fake_os_calls(FAKE_PURGE) - calls, 2);
-  close_run(neighbour);
-}
-
-static void address_limit_bounds_the_map(void **state) {
+static void what_the_arena_concedes_the_map_does(void **state) {
   (void)state;
   fake_os_install();
-  fake_os_address_limit(512 * HZ_MIB);
-  assert_true(hz_arena_start(HZ_TIB));
-  const size_t before = fake_os_address_bytes();
+  assert_true(hz_arena_start(64 * HZ_GIB));
   assert_true(hz6_route_start());
-  assert_true(fake_os_address_bytes() - before < 512 * HZ_MIB / 10);
-  assert_true(hz6_map.small_places >= 512 * HZ_MIB / 16);
-  open_run(0);
-  assert_null(hz_run_of((char *)hz_arena_base() + hz_arena_bytes() - 16));
-  assert_int_equal(hz6_route_unmark((char *)hz_arena_base() + hz_arena_bytes() - 256), 0);
+  struct hz_run *run = open_run(5);
+  fake_os_address_limit(fake_os_address_bytes());
+  const size_t before = fake_os_address_bytes();
+  assert_true(hz_arena_concede());
+  hz6_route_concede();
+  assert_true(before - fake_os_address_bytes() > 60 * HZ_GIB);
+  mark(block_of(run, 3), 5);
+  assert_int_equal(unmark(block_of(run, 3)), 6);
+  assert_int_equal(unmark((char *)hz_arena_base() + 60 * HZ_GIB), 0);
 }
 
 static void check_finds_a_mark_that_the_bitmap_denies(void **state) {
@@ -199,24 +226,33 @@ static void check_finds_a_mark_that_the_bitmap_denies(void **state) {
   assert_int_equal(hz_class_run_take(run, out, 1), 1);
   mark(out[0], 5);
   assert_null(hz6_route_check(run));
-  hz6_mark_set(hz6_byte_of(out[0], 6), 7);
+  hz6_mark_set(hz6_route_mark(out[0]), 7);
   assert_string_equal(hz6_route_check(run), "hz6: a block is marked as of another class");
   mark(out[0], 5);
   mark(block_of(run, 9), 5);
   assert_string_equal(hz6_route_check(run), "hz6: a block of a run is free and marked as live");
+  unmark(block_of(run, 9));
+  struct hz6_page *page = &hz6_pages[hz_slab_of(out[0])];
+  page->base += 16;
+  assert_string_equal(hz6_route_check(run), "hz6: the slabs of a run disagree about it");
+  page->base -= 16;
+  hz6_mark_set(page->marks + run->blocks, 6); // of 96 bytes: a mark each
+  assert_string_equal(hz6_route_check(run), "hz6: what is behind the last block is marked");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_starts_of_live_blocks_are_valid),
-      cmocka_unit_test(places_between_blocks_lie_beyond_the_map),
-      cmocka_unit_test(classes_are_where_their_marks_say),
+      cmocka_unit_test(marks_are_set_where_blocks_begin_alone),
+      cmocka_unit_test(marks_of_large_blocks_have_cache_lines_of_their_own),
+      cmocka_unit_test(rest_of_a_run_is_no_block),
+      cmocka_unit_test(closed_run_has_no_blocks),
+      cmocka_unit_test(new_run_has_no_live_block),
       cmocka_unit_test(what_is_not_ours_is_a_miss),
       cmocka_unit_test(runs_and_large_blocks_are_known_too),
       cmocka_unit_test(each_run_at_a_place_is_another_generation),
-      cmocka_unit_test(the_map_is_committed_as_far_as_runs_reach),
-      cmocka_unit_test(rows_of_purged_slabs_go_along),
-      cmocka_unit_test(address_limit_bounds_the_map),
+      cmocka_unit_test(without_memory_a_run_is_not_entered),
+      cmocka_unit_test(what_the_arena_concedes_the_map_does),
       cmocka_unit_test(check_finds_a_mark_that_the_bitmap_denies),
   };
   return isolated_run(tests, hz_count_of(tests));

@@ -23,19 +23,19 @@ static bool orphan;
 void hz6_transfer_period(void) {
   periods++;
 }
-struct hz_magazine *hz6_transfer_due(unsigned class_id, size_t bytes, bool all) {
+struct hz6_magazine *hz6_transfer_due(unsigned class_id, size_t bytes, bool all) {
   if (class_id != CLASS) return NULL;
-  struct hz_magazine *list = NULL;
+  struct hz6_magazine *list = NULL;
   for (size_t n = all ? due : hz_min(due, bytes / MAGAZINE_BYTES + 1); n > 0; n--, due--) {
-    struct hz_magazine *m = hz_magazine_new(BLOCKS);
+    struct hz6_magazine *m = hz6_magazine_new(BLOCKS);
     m->count = BLOCKS;
     m->next = list;
     list = m;
   }
   return list;
 }
-void hz6_source_give(unsigned class_id, void *const *blocks, uint32_t count) {
-  (void)blocks;
+void hz6_source_give(unsigned class_id, const struct hz6_item *items, uint32_t count) {
+  (void)items;
   assert_int_equal(class_id, CLASS);
   moved += count;
 }

@@ -3,6 +3,7 @@
 
 #include "core/counter.h"
 #include "core/misuse.h"
+#include "lines/hz6/hz6_options.h"
 #include "lines/hz6/hz6_route.h"
 #include "tests/support/fake_os.h"
 #include "tests/unit/isolated.h"
@@ -15,13 +16,25 @@ static_assert(MANY > 3 * 64, "several runs of 64 blocks of 1 KiB");
 struct hz6_policy hz6_policy;
 static bool route_refuses;
 
-bool hz6_route_open(struct hz_run *run) {
-  run->generation++;
+static int entered; // runs that Route knows
+static _Atomic uint8_t a_mark;
+
+bool hz6_route_open(struct hz_run *run, unsigned class_id) {
+  (void)run, (void)class_id;
+  entered += !route_refuses;
   return !route_refuses;
 }
-bool hz6_route_is_clear(const struct hz_run *run) {
+void hz6_route_close(const struct hz_run *run, unsigned class_id) {
+  (void)run, (void)class_id;
+  entered--;
+}
+_Atomic uint8_t *hz6_route_mark(const void *p) {
+  (void)p;
+  return &a_mark;
+}
+const char *hz6_route_check(const struct hz_run *run) {
   (void)run;
-  return true;
+  return NULL;
 }
 
 static void start(uint32_t homes) {
@@ -35,11 +48,23 @@ static void start(uint32_t homes) {
 static uint32_t take(unsigned home, void **out, uint32_t want) {
   uint32_t got = 0;
   while (got < want) {
-    const uint32_t more = hz6_source_take(CLASS, home, out + got, want - got);
+    struct hz6_item items[HZ6_MAX_FRONT_BLOCKS];
+    const uint32_t most = (uint32_t)hz_min(want - got, HZ6_MAX_FRONT_BLOCKS);
+    const uint32_t more = hz6_source_take(CLASS, home, items, most);
+    for (uint32_t i = 0; i < more; i++) {
+      assert_ptr_equal(items[i].mark, &a_mark);
+      out[got++] = items[i].block;
+    }
     if (more == 0) break;
-    got += more;
   }
   return got;
+}
+
+static void give(void *const *blocks, uint32_t count) {
+  struct hz6_item items[MANY];
+  for (uint32_t i = 0; i < count; i++) items[i] = (struct hz6_item){blocks[i], &a_mark};
+  for (uint32_t i = 0; i < count; i += HZ6_MAX_FRONT_BLOCKS)
+    hz6_source_give(CLASS, items + i, (uint32_t)hz_min(count - i, HZ6_MAX_FRONT_BLOCKS));
 }
 
 static uint64_t run_bytes(void) {
@@ -72,8 +97,9 @@ static void runs_go_back_when_their_blocks_have(void **state) {
   static void *out[MANY];
   take(0, out, MANY);
   assert_true(run_bytes() > 0);
-  hz6_source_give(CLASS, out, MANY);
+  give(out, MANY);
   assert_int_equal(run_bytes(), 0);
+  assert_int_equal(entered, 0);
   assert_int_equal(hz_counter_read(HZ_COUNT_runs_returned), hz_counter_read(HZ_COUNT_runs_carved));
 }
 
@@ -83,10 +109,10 @@ static void second_give_of_a_block_is_refused(void **state) {
   start(1);
   void *out[2];
   take(0, out, 2);
-  hz6_source_give(CLASS, (void *[]){out[0], out[0]}, 2);
+  give((void *[]){out[0], out[0]}, 2);
   assert_int_equal(hz_counter_read(HZ_COUNT_misuse_double), 1);
   assert_null(hz_central_check(NULL));
-  hz6_source_give(CLASS, &out[1], 1);
+  give(&out[1], 1);
   assert_int_equal(run_bytes(), 0);
 }
 
@@ -95,7 +121,7 @@ static void without_owners_all_share_all_runs(void **state) {
   start(1);
   void *out[3];
   take(0, out, 2);
-  hz6_source_give(CLASS, out, 1);
+  give(out, 1);
   take(0, out + 2, 1);
   assert_ptr_equal(hz_run_of(out[2]), hz_run_of(out[1]));
   assert_int_equal(hz_counter_read(HZ_COUNT_runs_carved), 1);
@@ -136,7 +162,7 @@ static void without_memory_any_home_must_do(void **state) {
   void *theirs[1], *mine[1];
   take(3, theirs, 1);
   route_refuses = true;
-  assert_int_equal(hz6_source_take(CLASS, 4, mine, 1), 1);
+  assert_int_equal(take(4, mine, 1), 1);
   assert_int_equal(home_of(mine[0]), 4);
 }
 
@@ -145,10 +171,10 @@ static void run_that_route_refuses_goes_back(void **state) {
   start(1);
   void *out[1];
   route_refuses = true;
-  assert_int_equal(hz6_source_take(CLASS, 0, out, 1), 0);
+  assert_int_equal(take(0, out, 1), 0);
   assert_int_equal(run_bytes(), 0);
   route_refuses = false;
-  assert_int_equal(hz6_source_take(CLASS, 0, out, 1), 1);
+  assert_int_equal(take(0, out, 1), 1);
 }
 
 int main(void) {

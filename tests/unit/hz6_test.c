@@ -340,11 +340,11 @@ static void check_finds_what_is_wrong_in_each_layer(void **state) {
   check_sound();
   void *waiting = blocks[0]; // in this thread's magazine
   hz6_front_flush();         // now in the transfer cache
-  _Atomic uint8_t *byte = hz6_byte_of(waiting, class_of_bytes() + 1);
-  hz6_mark_set(byte, class_of_bytes() + 1);
+  _Atomic uint8_t *mark = hz6_route_mark(waiting);
+  hz6_mark_set(mark, class_of_bytes() + 1);
   assert_string_equal(line->check(), "hz6: a waiting block is marked as live, or is none");
-  hz6_mark_set(byte, 0);
-  _Atomic uint8_t *live = hz6_byte_of(blocks[199], class_of_bytes() + 1); // of a listed run
+  hz6_mark_set(mark, 0);
+  _Atomic uint8_t *live = hz6_route_mark(blocks[199]); // of a listed run
   hz6_mark_set(live, 1);
   assert_string_equal(line->check(), "hz6: a block is marked as of another class");
   hz6_mark_set(live, class_of_bytes() + 1);

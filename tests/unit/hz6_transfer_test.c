@@ -23,6 +23,11 @@ struct hz6_route hz6_route(const void *p) {
                             .why = HZ_MISUSE_DOUBLE};
 }
 
+_Atomic uint8_t *hz6_route_mark(const void *p) {
+  (void)p;
+  return NULL;
+}
+
 static void *block(uintptr_t n) {
   return (void *)(n * 16 + 16);
 }
@@ -36,16 +41,16 @@ static void start(void) {
   hz6_transfer_start();
 }
 
-static struct hz_magazine *full(uintptr_t first) {
-  struct hz_magazine *m = hz6_transfer_take_empty(CLASS);
+static struct hz6_magazine *full(uintptr_t first) {
+  struct hz6_magazine *m = hz6_transfer_take_empty(CLASS);
   assert_non_null(m);
   for (m->count = 0; m->count < CAPACITY; m->count++)
-    m->slots[m->count + 1] = block(first + m->count);
+    m->items[m->count + 1].block = block(first + m->count);
   return m;
 }
 
-static void put(struct hz_magazine *m) {
-  struct hz_magazine *empty;
+static void put(struct hz6_magazine *m) {
+  struct hz6_magazine *empty;
   assert_true(hz6_transfer_put(CLASS, m, &empty));
   if (empty != NULL) hz6_transfer_put_empty(CLASS, empty);
 }
@@ -55,13 +60,13 @@ static void put(struct hz_magazine *m) {
 static void newest_magazine_comes_out_first_and_whole(void **state) {
   (void)state;
   start();
-  struct hz_magazine *first = full(0), *second = full(100);
+  struct hz6_magazine *first = full(0), *second = full(100);
   put(first);
   put(second);
   assert_null(hz6_transfer_check());
   assert_ptr_equal(hz6_transfer_get(CLASS, NULL), second);
   assert_int_equal(second->count, CAPACITY);
-  assert_ptr_equal(second->slots[1], block(100));
+  assert_ptr_equal(second->items[1].block, block(100));
   assert_ptr_equal(hz6_transfer_get(CLASS, NULL), first);
   assert_null(hz6_transfer_get(CLASS, NULL));
 }
@@ -76,7 +81,7 @@ static void classes_are_apart(void **state) {
 static void full_one_is_exchanged_for_an_empty_one(void **state) {
   (void)state;
   start();
-  struct hz_magazine *m = full(0), *mine = hz_magazine_new(CAPACITY), *back;
+  struct hz6_magazine *m = full(0), *mine = hz6_magazine_new(CAPACITY), *back;
   put(m);
   assert_ptr_equal(hz6_transfer_get(CLASS, mine), m);
   assert_true(hz6_transfer_put(CLASS, m, &back));
@@ -86,7 +91,7 @@ static void full_one_is_exchanged_for_an_empty_one(void **state) {
 static void empty_one_stays_when_nothing_waits(void **state) {
   (void)state;
   start();
-  struct hz_magazine *mine = hz_magazine_new(CAPACITY);
+  struct hz6_magazine *mine = hz6_magazine_new(CAPACITY);
   assert_null(hz6_transfer_get(CLASS, mine));
   // It was not taken in: no other one is handed out in its place.
   assert_ptr_not_equal(hz6_transfer_take_empty(CLASS), mine);
@@ -96,7 +101,7 @@ static void no_more_than_policy_allows_wait(void **state) {
   (void)state;
   start();
   for (unsigned i = 0; i < MOST; i++) put(full(i * 100));
-  struct hz_magazine *over = full(900), *empty = over;
+  struct hz6_magazine *over = full(900), *empty = over;
   assert_false(hz6_transfer_put(CLASS, over, &empty));
   assert_null(empty);
   assert_int_equal(hz6_transfer_bytes(), MOST * CAPACITY * hz_class_bytes(CLASS));
@@ -108,11 +113,11 @@ static void nothing_waits_where_policy_says_none(void **state) {
   (void)state;
   start();
   hz6_policy.of[CLASS].transfer = 0;
-  struct hz_magazine *m = full(0), *empty;
+  struct hz6_magazine *m = full(0), *empty;
   assert_false(hz6_transfer_put(CLASS, m, &empty));
 }
 
-static unsigned length(struct hz_magazine *list) {
+static unsigned length(struct hz6_magazine *list) {
   unsigned n = 0;
   for (; list != NULL; list = list->next) n++;
   return n;
@@ -124,7 +129,7 @@ static void only_what_nobody_needed_for_a_period_is_due(void **state) {
   for (unsigned i = 0; i < 4; i++) put(full(i * 100));
   hz6_transfer_period(); // all four came within it
   assert_null(hz6_transfer_due(CLASS, HZ_MIB, false));
-  struct hz_magazine *m = hz6_transfer_get(CLASS, NULL);
+  struct hz6_magazine *m = hz6_transfer_get(CLASS, NULL);
   put(m);
   hz6_transfer_period(); // three were there all the time
   assert_int_equal(length(hz6_transfer_due(CLASS, HZ_MIB, false)), 3);
@@ -157,7 +162,7 @@ static void few_empty_ones_are_kept(void **state) {
   const size_t before = hz_meta_bytes();
   for (unsigned round = 0; round < 100; round++)
     for (unsigned i = 0; i < 100; i++) {
-      struct hz_magazine *m = hz_magazine_new(CAPACITY);
+      struct hz6_magazine *m = hz6_magazine_new(CAPACITY);
       hz6_transfer_put_empty(CLASS, m);
     }
   assert_true(hz_meta_bytes() - before <= 2 * HZ_MIB); // a chunk of records, not ten thousand
@@ -167,7 +172,7 @@ static void without_memory_there_is_no_new_magazine(void **state) {
   (void)state;
   start();
   fake_os_fail_from(FAKE_MAP, 1);
-  struct hz_magazine *last = NULL, *m;
+  struct hz6_magazine *last = NULL, *m;
   for (unsigned i = 0; (m = hz6_transfer_take_empty(CLASS)) != NULL; i++) {
     assert_true(i < 1000000);
     last = m;
@@ -180,7 +185,7 @@ static void without_memory_there_is_no_new_magazine(void **state) {
 static void check_names_what_is_wrong(void **state) {
   (void)state;
   start();
-  struct hz_magazine *m = full(0);
+  struct hz6_magazine *m = full(0);
   put(m);
   assert_null(hz6_transfer_check());
   odd_one = block(3);
@@ -189,12 +194,16 @@ static void check_names_what_is_wrong(void **state) {
   m->count = 0;
   assert_string_equal(hz6_transfer_check(), "hz6: a waiting magazine's count is off");
   m->count = CAPACITY;
-  m->slots[0] = m;
+  m->items[0].block = m;
   assert_string_equal(hz6_transfer_check(), "hz6: a magazine lost its lower sentinel");
-  m->slots[0] = NULL;
-  m->slots[CAPACITY + 1] = NULL;
+  m->items[0].block = NULL;
+  m->items[CAPACITY + 1].block = NULL;
   assert_string_equal(hz6_transfer_check(), "hz6: a magazine lost its upper sentinel");
-  m->slots[CAPACITY + 1] = HZ_MAGAZINE_FULL;
+  m->items[CAPACITY + 1].block = HZ6_FULL;
+  static _Atomic uint8_t other;
+  m->items[2].mark = &other;
+  assert_string_equal(hz6_transfer_check(), "hz6: a waiting block's mark is another's");
+  m->items[2].mark = NULL;
   m->next = full(100);
   assert_string_equal(hz6_transfer_check(), "hz6: the transfer cache miscounts its magazines");
 }
