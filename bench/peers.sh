@@ -5,12 +5,12 @@
 #   bench/peers.sh [--folder FOLDER]
 #
 # FOLDER (default: hakozuna/peers in $XDG_CACHE_HOME or ~/.cache) gets one folder per peer:
-#   mimalloc3/libmimalloc.so   snmalloc/libsnmalloc.so
+#   mimalloc3/libmimalloc.so   snmalloc/libsnmalloc.so   tcmalloc-google/libtcmalloc-google.so
 #   NAME/about   one line that tells version, crate and compiler
 #   NAME/recipe  what it was built from and how; a peer whose recipe is unchanged is left alone
 # Each appears there whole or not at all.
 #
-# Debian's packages: cargo (or a cargo from elsewhere), gcc, g++. About 15 seconds on one core.
+# Debian's packages: cargo (or a cargo from elsewhere), gcc, g++. About a minute on two cores.
 # Exit codes: 1 a peer could not be built, 2 wrong arguments, 69 a tool or the network is missing.
 # One peer that fails does not stop the others.
 set -uo pipefail
@@ -26,6 +26,8 @@ peers=(
 6a45a52f43e1c16f667ccfe4dd8c85b7f7c204fd5e3bf46c5b0db9a5c3c0b8e9"
   "snmalloc 0.7.6 snmalloc-sys 0.7.6 \
 f09c93c55f9a2b8dab75738a83c771231c5f408af65b8657433fe5bc93cc76cb"
+  "tcmalloc-google 0.1.14 libtcmalloc-sys 0.1.14 \
+33e204268a3b09862788a2894346c768b95b2cb29cba42c5e2bb9ea7f48fa317"
 )
 
 # The flags are those of each project's own release build of its preload library.
@@ -39,6 +41,9 @@ snmalloc_flags=(-std=gnu++20 -O3 -DNDEBUG -fPIC -fvisibility=hidden -ftls-model=
   -DSNMALLOC_HAS_LINUX_RANDOM_H -DSNMALLOC_PLATFORM_HAS_GETENTROPY
   -DSNMALLOC_NO_REALLOCARR -DSNMALLOC_NO_REALLOCARRAY -DSNMALLOC_PTHREAD_ATFORK_WORKS
   -DSNMALLOC_USE_CXX11_THREAD_ATEXIT_DIRECT -DSNMALLOC_USE_WAIT_ON_ADDRESS=1)
+# The crate's own, but for warnings and for what keeps malloc and free out of the library.
+tcmalloc_google_flags=(-std=gnu++17 -O2 -DNDEBUG -DNOMINMAX -DTCMALLOC_INTERNAL_8K_PAGES -fPIC
+  -fno-omit-frame-pointer -ftls-model=initial-exec)
 [[ $(uname -m) == x86_64 ]] && snmalloc_flags+=(-mcx16)
 [[ $(uname -m) == aarch64 ]] && mimalloc3_flags+=(-march=armv8.1-a)
 
@@ -111,6 +116,19 @@ build_snmalloc() {
     -o "$2" "$sources"/snmalloc/override/{malloc,new}.cc -latomic
 }
 
+# The files that the crate's build.rs names; tcmalloc.cc in the place of the crate's bridges to Rust.
+build_tcmalloc-google() {
+  local objects=$1/objects
+  # shellcheck disable=SC2016 # the inner shell expands it
+  mkdir -p "$objects" && {
+    sed -n 's/.*"\(c_src\/.*\.\(cc\|S\)\)".*/\1/p' "$1/build.rs" | grep -v bridge
+    echo c_src/tcmalloc/tcmalloc/tcmalloc.cc
+  } | (cd "$1" && xargs -P "$(nproc)" -I {} sh -c 'file=$1 && shift && exec "$@" -c "$file" \
+    -o "objects/$(echo "$file" | tr / -).o"' sh {} "$cxx" "${tcmalloc_google_flags[@]}" -w \
+    -I c_src/abseil-cpp -I c_src/tcmalloc) &&
+    "$cxx" -shared -static-libstdc++ -static-libgcc -Wl,--no-undefined -o "$2" "$objects"/*.o -pthread
+}
+
 # True if a program that preloads the library runs, and its malloc is the library's.
 check_library() { # LIBRARY FOLDER
   # shellcheck disable=SC2016 # the inner shell expands it
@@ -124,7 +142,7 @@ check_library() { # LIBRARY FOLDER
 
 # Prints what a peer is built from and how.
 recipe() { # NAME VERSION CRATE CRATE_VERSION SHA256
-  local -n flags=$1_flags
+  local -n flags=${1//-/_}_flags
   echo "$*" "${flags[@]}"
 }
 
@@ -135,11 +153,13 @@ is_current() { # NAME VERSION CRATE CRATE_VERSION SHA256
 
 library_of() { echo "lib${1%3}.so"; } # NAME
 
-# Prints the compiler's name and version.
+# Prints the compiler's name and version, and how much it optimises.
 compiler_of() { # NAME
-  local compiler=$cc
-  [[ $1 == snmalloc ]] && compiler=$cxx
-  echo "${compiler##*/} $("$compiler" -dumpfullversion 2>/dev/null || "$compiler" -dumpversion)"
+  local -n flags=${1//-/_}_flags
+  local compiler=$cxx
+  [[ $1 == mimalloc3 ]] && compiler=$cc
+  echo "${compiler##*/} $("$compiler" -dumpfullversion 2>/dev/null || "$compiler" -dumpversion)" \
+    "$(printf '%s\n' "${flags[@]}" | grep -e '^-O')"
 }
 
 # Makes the folder of a peer as it shall be installed: $work/NAME.
@@ -158,7 +178,7 @@ make_peer() { # NAME VERSION CRATE CRATE_VERSION SHA256
     return 1
   fi
   strip --strip-debug "$library" 2>/dev/null
-  echo "${1%3} $2, crate $3 $4, $(compiler_of "$1") -O3" >"$ready/about" &&
+  echo "${1%3} $2, crate $3 $4, $(compiler_of "$1")" >"$ready/about" &&
     recipe "$@" >"$ready/recipe"
 }
 
@@ -170,8 +190,8 @@ install_peer() { # NAME
 provide_peer() { # NAME VERSION CRATE CRATE_VERSION SHA256
   is_current "$@" && return
   need_tool cargo cargo || return
-  if [[ $1 == snmalloc ]]; then need_tool "$cxx" g++; else need_tool "$cc" gcc; fi || return
-  say "building $1 $2 (some 10 seconds)"
+  if [[ $1 == mimalloc3 ]]; then need_tool "$cc" gcc; else need_tool "$cxx" g++; fi || return
+  say "building $1 $2 (some seconds; tcmalloc-google about a minute)"
   make_peer "$@" && install_peer "$1"
 }
 

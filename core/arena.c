@@ -718,16 +718,23 @@ static void set_reach(size_t segments) {
   __atomic_store_n(&hz_arena.slab_count, segments * HZ_SEGMENT_SLABS, __ATOMIC_RELAXED);
 }
 
+// Neighbours in one call: there may be many where a large block was asked for in vain.
+static void abandon_unused(void) {
+  for (size_t i = 0; i < arena.segment_count; i++) {
+    size_t end = i;
+    while (end < arena.segment_count && (end >= arena.top || kind_of(end) == KIND_NONE)) end++;
+    if (end > i) abandon_segments(i, end - i);
+    i = end;
+  }
+}
+
 bool hz_arena_concede(void) {
   if (!arena.reserved || !address_space_is_used_up()) return false;
   hz_lock(&arena.lock);
   const bool concede = arena.reserved;
   if (concede) {
     arena.reserved = false;
-    for (size_t i = 0; i < arena.top; i++)
-      if (kind_of(i) == KIND_NONE) abandon_segments(i, 1);
-    if (arena.top < arena.segment_count)
-      abandon_segments(arena.top, arena.segment_count - arena.top);
+    abandon_unused();
     set_reach(reachable_segments());
   }
   hz_unlock(&arena.lock);

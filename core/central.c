@@ -38,7 +38,7 @@ static void list_remove(struct central *c, struct hz_run *run) {
 // ---- Taking ------------------------------------------------------------------------------------
 
 bool hz_central_carve(struct hz_run *run, unsigned class_id, unsigned home) {
-  run->home = (uint16_t)home;
+  __atomic_store_n(&run->home, (uint16_t)home, __ATOMIC_RELAXED);
   return hz_class_run_open(run, class_id);
 }
 
@@ -88,7 +88,7 @@ void hz_central_move(struct hz_run *run, unsigned home) {
   struct central *c = &central[run->class_id];
   hz_lock(&c->lock);
   if (run->free != 0) list_remove(c, run);
-  run->home = (uint16_t)home;
+  __atomic_store_n(&run->home, (uint16_t)home, __ATOMIC_RELAXED);
   if (run->free != 0) list_insert(c, run);
   hz_unlock(&c->lock);
 }

@@ -83,11 +83,15 @@ static void *note_alloc(void *p) {
   return p;
 }
 
-static void note_free(const void *p, size_t usable) {
+static bool is_remote(const void *p) {
+  const _Atomic uint32_t *owner = owner_of(p);
+  return owner != NULL && *owner != 0 && *owner != this_thread();
+}
+
+static void note_free(size_t usable, bool remote) {
   struct counts *count = counts_of(usable);
   add_one(&count->frees);
-  const _Atomic uint32_t *owner = owner_of(p);
-  if (owner != NULL && *owner != 0 && *owner != this_thread()) add_one(&count->remote_frees);
+  if (remote) add_one(&count->remote_frees);
 }
 
 static void *exact_alloc(size_t bytes) {
@@ -106,7 +110,7 @@ static void exact_release(void *p) {
   if (p == NULL) return;
   const size_t usable = inner.usable_size(p);
   if (usable == 0) return; // no block of ours: reported by now
-  note_free(p, usable);
+  note_free(usable, is_remote(p));
   inner.release(p);
 }
 
@@ -117,9 +121,10 @@ static size_t exact_usable_size(void *p) {
 // A block that moved, or whose usable size changed, was freed and allocated again.
 static void *exact_resize(void *p, size_t bytes) {
   const size_t old = inner.usable_size(p);
+  const bool remote = is_remote(p); // afterwards its place may be another thread's
   void *q = inner.resize(p, bytes);
   if (q == NULL || (q == p && inner.usable_size(q) == old)) return q;
-  note_free(p, old);
+  note_free(old, remote);
   return note_alloc(q);
 }
 

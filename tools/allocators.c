@@ -30,6 +30,12 @@ static const struct hz_allocator allocators[] = {
      .files = {"libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so.2.0"}},
     {.name = "mimalloc3", .prefix = "libmimalloc", .files = {"libmimalloc.so"}, .built = true},
     {.name = "snmalloc", .prefix = "libsnmalloc", .files = {"libsnmalloc.so"}, .built = true},
+    // Its caches per processor need restartable sequences that are not the C library's.
+    {.name = "tcmalloc-google",
+     .prefix = "libtcmalloc",
+     .files = {"libtcmalloc-google.so"},
+     .built = true,
+     .setting = "GLIBC_TUNABLES=glibc.pthread.rseq=0"},
     {.name = "rpmalloc", .prefix = "librpmalloc"},
     {.name = "hardened_malloc", .prefix = "libhardened_malloc"},
     {.name = "scudo", .prefix = "libscudo"},
@@ -144,7 +150,8 @@ int hz_allocator_locate(const char *option, const char *given, char *path) {
     hz_log("%s Or give %s the library's path.", sentence, option);
     return HZ_EXIT_NO_LIBRARY;
   }
-  hz_log("%s %s is unknown; it can be system, jemalloc, tcmalloc, mimalloc, mimalloc3, snmalloc or "
+  hz_log("%s %s is unknown; it can be system, jemalloc, tcmalloc, mimalloc, mimalloc3, snmalloc, "
+         "tcmalloc-google or "
          "the path of a library.",
          option, given);
   return HZ_EXIT_USAGE;

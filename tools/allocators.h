@@ -12,6 +12,7 @@ struct hz_allocator {
   const char *package;  // Debian's; NULL: none
   const char *files[3]; // in order of preference
   bool built;           // by bench/peers.sh, into a folder of this name
+  const char *setting;  // an environment variable that it wants, NAME=VALUE; NULL: none
 };
 
 // The allocator whose library `file` (a path or a file name) is; NULL: none of those known here.

@@ -49,7 +49,8 @@ enum {
 static const struct argp_option options[] = {
     {"profiles", 'p', "LIST", 0,
      "Who takes part, separated by commas: profiles, glibc, jemalloc, tcmalloc, mimalloc, "
-     "mimalloc3, snmalloc; default: the default profile of each line, and all others",
+     "mimalloc3, snmalloc, tcmalloc-google; default: the default profile of each line, and all "
+     "others",
      0},
     {"peer", KEY_PEER, "NAME=PATH", 0, "Any other library, too; may be given again", 0},
     {"rounds", 'n', "N", 0, "How often each lane is run under each allocator (5; quick: 3)", 0},

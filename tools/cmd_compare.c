@@ -39,7 +39,8 @@ enum { KEY_PEER = 0x100, KEY_JSON, KEY_WARMUP };
 static const struct argp_option options[] = {
     {"profiles", 'p', "LIST", 0,
      "Who takes part, separated by commas: profiles, glibc, jemalloc, tcmalloc, mimalloc, "
-     "mimalloc3, snmalloc; default: glibc, the default profile of each line, and the others that "
+     "mimalloc3, snmalloc, tcmalloc-google; default: glibc, the default profile of each line, and "
+     "the others that "
      "are installed. The first one is what the others are compared with",
      0},
     {"peer", KEY_PEER, "NAME=PATH", 0, "Any other library, too; may be given again", 0},

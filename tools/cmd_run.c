@@ -40,7 +40,7 @@ static const struct argp_option options[] = {
     {"option", 'o', "SECTION.KEY=VALUE", 0, "Set an option; may be given again", 0},
     {"allocator", 'a', "WHICH", 0,
      "Another allocator, to compare with: system (nothing is preloaded), jemalloc, tcmalloc, "
-     "mimalloc, mimalloc3, snmalloc, or the path of a library",
+     "mimalloc, mimalloc3, snmalloc, tcmalloc-google, or the path of a library",
      0},
     {0},
 };

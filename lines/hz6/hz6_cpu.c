@@ -81,8 +81,16 @@ static struct hz6_item *top_of(const struct cpu *cpu, unsigned class_id) {
   return __atomic_load_n(&cpu->top[class_id + 1], __ATOMIC_RELAXED);
 }
 
-static struct hz6_magazine *magazine_of(struct hz6_item *lowest) {
-  return (struct hz6_magazine *)((char *)lowest - offsetof(struct hz6_magazine, items));
+// The magazine under a top that an exchange has taken out of a cache, its count set. What it holds
+// is believed now and not before: until the exchange others may have changed it, or given its record
+// another use.
+static struct hz6_magazine *taken_out(struct hz6_item *top) {
+  struct hz6_item *lowest = top;
+  while (lowest->block != NULL) lowest--;
+  struct hz6_magazine *m =
+      (struct hz6_magazine *)((char *)lowest - offsetof(struct hz6_magazine, items));
+  m->count = (uint32_t)(top - lowest);
+  return m;
 }
 
 static void pause_here(void) {
@@ -107,7 +115,7 @@ static void load(unsigned class_id, struct hz6_magazine *m) {
     give(class_id, m);
     return;
   }
-  if (old != HZ6_NO_TOP) hz6_transfer_put_empty(class_id, magazine_of(old));
+  if (old != HZ6_NO_TOP) give(class_id, taken_out(old));
 }
 
 static struct hz6_magazine *from_source(unsigned class_id) {
@@ -186,11 +194,7 @@ static bool exchange_full(const struct cpu *cpu, unsigned class_id, struct hz6_m
   if (old[1].block != HZ6_FULL || old == NOBODYS_TOP) return false;
   empty->items[1] = item;
   if (!hz6_rseq_exchange(class_id + 1, old, empty->items + 1)) return false;
-  if (old == HZ6_NO_TOP) return true;
-  const uint32_t capacity = hz6_policy.of[class_id].capacity;
-  struct hz6_magazine *full = magazine_of(old - capacity);
-  full->count = capacity;
-  give(class_id, full);
+  if (old != HZ6_NO_TOP) give(class_id, taken_out(old));
   return true;
 }
 
@@ -243,10 +247,6 @@ void hz6_cpu_flush(void) {
     const struct cpu *cpu = cpu_here();
     struct hz6_item *top = cpu != NULL ? top_of(cpu, c) : HZ6_NO_TOP;
     if (top == HZ6_NO_TOP || !hz6_rseq_exchange(c + 1, top, HZ6_NO_TOP)) continue;
-    struct hz6_item *lowest = top;
-    while (lowest->block != NULL) lowest--;
-    struct hz6_magazine *m = magazine_of(lowest);
-    m->count = (uint32_t)(top - lowest);
-    give(c, m);
+    give(c, taken_out(top));
   }
 }

@@ -4,7 +4,8 @@
 // A processor has a top per mark (hz6_rseq.h), and no more state: magazines are popped, pushed and
 // exchanged by restartable sequences, and what a slow path needs to know of a magazine follows from
 // its top: it is empty where the top points to NULL, full where FULL is above it. A thread may be
-// moved between any two steps; it then goes on with the processor that it finds itself on.
+// moved between any two steps; it then goes on with the processor that it finds itself on. A trim
+// whose thread is moved leaves some of the first one's cache to the next trim.
 //
 // A fork cannot find a processor's cache half changed, so a child simply has it.
 #ifndef HZ_LINES_HZ6_CPU_H

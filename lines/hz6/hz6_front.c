@@ -92,6 +92,7 @@ void hz6_front_foreign(struct hz6_heap *heap, unsigned class_id, struct hz6_item
   heap->foreign[class_id] = NULL; // a fork must not find blocks that are on their way
   atomic_signal_fence(memory_order_release);
   give_to_source(class_id, m);
+  atomic_signal_fence(memory_order_release); // nor a count that has not been set back
   heap->foreign[class_id] = m;
 }
 

@@ -57,6 +57,8 @@ static inline void hz6_magazine_drop(struct hz6_magazine *m) {
 HZ_FAST struct hz6_item hz6_magazine_pop(struct hz6_item **top) {
   const struct hz6_item item = **top;
   if (hz_likely(item.block != NULL)) --*top;
+  // A fork must not find a block in a magazine that is marked as live already.
+  atomic_signal_fence(memory_order_release);
   return item;
 }
 

@@ -23,7 +23,8 @@ static const struct hz_option options[] = {
         "restartable sequences."),
     ROW(owners, HZ_OPTION_BOOL, "", 0, 0, 1,
         "Blocks that another thread frees go back to the runs that they were taken from, and each "
-        "free asks the run's descriptor."),
+        "free asks the run's descriptor. Nothing waits between threads then, and caches are "
+        "threads'."),
     ROW(growth_room, HZ_OPTION_BOOL, "", 0, 0, 1,
         "Blocks that realloc grows are made larger than asked for, and so are blocks of 4 and 8 "
         "KiB while such blocks are grown."),
@@ -65,7 +66,6 @@ static const struct hz_setting rss[] = {
 };
 static const struct hz_setting strict[] = {
     {"hz6", "owners", 1},
-    {"hz6", "transfer_bytes", 0},
     END,
 };
 static const struct hz_setting realloc_boundary[] = {{"hz6", "growth_room", 1}, END};

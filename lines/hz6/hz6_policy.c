@@ -25,7 +25,8 @@ void hz6_policy_start(void) {
     const size_t capacity = clamp(o->front_bytes / bytes, 4, o->front_blocks);
     hz6_policy.of[c].capacity = (uint16_t)capacity;
     hz6_policy.of[c].refill = (uint16_t)clamp(o->refill_blocks, 1, capacity);
-    hz6_policy.of[c].transfer =
-        (uint32_t)clamp(o->transfer_bytes / (capacity * bytes), 0, UINT32_MAX);
+    // A magazine that changed threads would bring blocks of another home.
+    const size_t transfer = o->owners ? 0 : o->transfer_bytes / (capacity * bytes);
+    hz6_policy.of[c].transfer = (uint32_t)clamp(transfer, 0, UINT32_MAX);
   }
 }

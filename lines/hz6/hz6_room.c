@@ -19,7 +19,7 @@ enum {
 
 static struct boundary {
   unsigned class_id;      // that requests of the size have
-  _Atomic uint32_t grown; // blocks of that class, or of the next one, that realloc had to move
+  _Atomic uint32_t grown; // blocks of that class, or of the next one, that grew
 } boundaries[BOUNDARIES];
 
 static void arm(const struct boundary *b, bool armed) {
@@ -39,10 +39,13 @@ void hz6_room_period(void) {
         atomic_exchange_explicit(&boundaries[i].grown, 0, memory_order_relaxed) >= GROWN_TO_ARM);
 }
 
-static void note_growth(unsigned class_id) {
+// A block of the class has been resized to so many bytes: it had to be moved, or fitted because its
+// request was given room.
+static void note_growth(unsigned class_id, size_t bytes) {
   for (unsigned i = 0; i < BOUNDARIES; i++) {
     struct boundary *b = &boundaries[i];
     if (class_id != b->class_id && class_id != b->class_id + 1) continue;
+    if (bytes <= hz_class_bytes(b->class_id)) continue;
     const uint32_t before = atomic_fetch_add_explicit(&b->grown, 1, memory_order_relaxed);
     if (before + 1 == GROWN_TO_ARM) arm(b, true);
   }
@@ -50,7 +53,6 @@ static void note_growth(unsigned class_id) {
 
 // Moves a block that has become too small to where it has room. NULL: nothing has changed.
 static void *grow(void *p, size_t usable, size_t bytes) {
-  if (usable <= HZ_CLASS_MAX_BYTES) note_growth(hz_class_of(usable));
   const struct hz_table *table = hz6_table();
   const int saved = errno;
   void *roomy = table->alloc(bytes * 2 + bytes / 2);
@@ -62,6 +64,7 @@ static void *grow(void *p, size_t usable, size_t bytes) {
 }
 
 void *hz6_room_resize(void *p, size_t usable, size_t bytes) {
+  if (usable <= HZ_CLASS_MAX_BYTES) note_growth(hz_class_of(usable), bytes);
   // Room that is not used yet is no waste: of 2.5 times as much, rounded up to a class.
   if (bytes <= usable && bytes >= usable / 4) return p;
   if (usable <= HZ_CLASS_MAX_BYTES) {

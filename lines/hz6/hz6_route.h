@@ -7,8 +7,10 @@
 // it away, and who frees twice finds 0.
 //
 // A mark is written by whoever holds the block, and read by whoever frees it: relaxed, like the
-// block's contents. Two threads that free a block at the same moment may both read its mark; the
-// runs' bitmaps (core/class_run.h) refuse the second when the block comes down.
+// block's contents. Two threads that free a block at the same moment may both read its mark. The
+// runs' bitmaps (core/class_run.h) refuse the second when the block comes down; until then it may be
+// handed out twice. That is left to chance so that a free needs no atomic operation; with Policy's
+// `owners` it is not.
 //
 // Route decides nothing: it answers. Blocks above 64 KiB are known to the arena.
 #ifndef HZ_LINES_HZ6_ROUTE_H
@@ -64,8 +66,8 @@ struct hz6_route {
   enum hz6_answer answer; // MISS: not in the arena. INVALID: inside, but no live block begins there
   enum hz6_kind kind;     // VALID: of a class, a run of slabs, or above 4 MiB
   unsigned class_id;      // of a class; INVALID: of the run that p lies in, else HZ_CLASS_COUNT
-  uint32_t generation;    // how many runs of classes have begun at the run's first slab
-  void *descriptor;       // struct hz_run, or struct hz_large; NULL: none
+  uint32_t generation; // how many runs of classes have begun at the run's first slab, this one too
+  void *descriptor;    // struct hz_run, or struct hz_large; NULL: none
   enum hz_misuse_kind why; // not VALID: what a free of p would be
 };
 

@@ -36,13 +36,15 @@ static size_t give_list(unsigned class_id, struct hz6_magazine *list) {
   return bytes;
 }
 
-// What is due, within the budget. False: something is left.
+// What is due, within the budget. False: something may be left.
 static bool drain_due(void) {
   size_t budget = hz6_policy.scavenge_bytes;
-  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
-    budget -= hz_min(budget, give_list(c, hz6_transfer_due(c, budget, false)));
-    if (budget == 0) return false;
-  }
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++)
+    // Magazines that are not full come to less than was asked for.
+    for (struct hz6_magazine *due; (due = hz6_transfer_due(c, budget, false)) != NULL;) {
+      budget -= hz_min(budget, give_list(c, due));
+      if (budget == 0) return false;
+    }
   return true;
 }
 

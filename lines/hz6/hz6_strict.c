@@ -18,8 +18,9 @@ void hz6_strict_release(void *p) {
     return;
   }
   const struct hz_run *run = r.descriptor;
+  const uint16_t home = __atomic_load_n(&run->home, __ATOMIC_RELAXED); // advice: it may move
   if (heap == NULL) hz6_source_give(r.class_id, &item, 1);
-  else if (run->home != heap->home) hz6_front_foreign(heap, r.class_id, item);
+  else if (home != heap->home) hz6_front_foreign(heap, r.class_id, item);
   else if (hz6_magazine_push(&heap->top[r.class_id + 1], item)) return;
   else hz6_front_overflow(heap, r.class_id, item);
   hz6_scavenge_pause(heap != NULL ? &heap->calls_seen : NULL);

@@ -107,7 +107,6 @@ struct hz6_magazine *hz6_transfer_take_empty(unsigned class_id) {
 void hz6_transfer_period(void) {
   for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
     struct transfer *t = &transfers[c];
-    if (__atomic_load_n(&t->full, __ATOMIC_RELAXED) == NULL) continue;
     hz_lock(&t->lock);
     t->due = t->low;
     t->low = t->count;
@@ -121,7 +120,8 @@ struct hz6_magazine *hz6_transfer_due(unsigned class_id, size_t bytes, bool all)
   struct hz6_magazine *list = NULL;
   if (__atomic_load_n(&t->full, __ATOMIC_RELAXED) == NULL) return NULL;
   hz_lock(&t->lock);
-  if (all) t->due = t->count;
+  // Those below the low mark are still what nobody needs.
+  t->due = all ? t->count : (uint32_t)hz_min(t->due, t->low);
   for (size_t room = bytes / magazine + 1; t->due != 0 && (all || room != 0); room--) {
     struct hz6_magazine *m = pop_full(t);
     if (m == NULL) t->due = 0;

@@ -29,8 +29,8 @@ struct hz6_magazine *hz6_transfer_take_empty(unsigned class_id);
 
 // A period has passed: what nobody has needed since the last one is due.
 void hz6_transfer_period(void);
-// Magazines of a class that are due, linked by next, of up to about `bytes`. all: every magazine.
-// NULL: none.
+// Magazines of a class that are due, linked by next: one, and others as far as they would fit
+// `bytes` if they were full. all: every magazine. NULL: none.
 struct hz6_magazine *hz6_transfer_due(unsigned class_id, size_t bytes, bool all);
 
 // Bytes of blocks that wait, at most. Without the locks.

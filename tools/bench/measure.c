@@ -97,6 +97,7 @@ static void set_environment(const struct hz_measure_order *order) {
   unset_all_of("HZ_BENCH_");
   unsetenv("LD_PRELOAD");
   for (size_t i = 0; i < hz_count_of(tunings); i++) unset_all_of(tunings[i]);
+  if (variant->setting) putenv((char *)variant->setting);
   if (has_configuration()) setenv("HAKOZUNA_CONFIG", "/dev/null", 1);
   if (order->how == HZ_PRELOADED) {
     set_or_unset("LD_PRELOAD", variant->library);

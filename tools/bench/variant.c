@@ -82,6 +82,7 @@ static char *about_library(const struct hz_allocator *allocator, const char *pat
 static int add_known(struct hz_variants *variants, const struct hz_allocator *allocator) {
   struct hz_variant *row = add(variants, allocator->name);
   if (!row) return HZ_EXIT_USAGE;
+  row->setting = allocator->setting;
   char path[PATH_MAX], real[PATH_MAX], sentence[PATH_MAX + 256];
   if (!hz_allocator_find(allocator, path) || !realpath(path, real)) {
     hz_allocator_advice(allocator, sentence, sizeof sentence);
@@ -135,7 +136,8 @@ static int add_by_name(struct hz_variants *variants, const char *name) {
     if (strcmp(allocator->name, name) == 0) return add_known(variants, allocator);
   struct hz_found_profile found;
   if (hz_profile_find(name, &found)) return add_profile(variants, name);
-  hz_log("Besides profiles, there are glibc, jemalloc, tcmalloc, mimalloc, mimalloc3 and snmalloc; "
+  hz_log("Besides profiles, there are glibc, jemalloc, tcmalloc, mimalloc, mimalloc3, snmalloc "
+         "and tcmalloc-google; "
          "--peer NAME=PATH adds any other library.");
   return HZ_EXIT_CONFIG;
 }

@@ -9,11 +9,12 @@ enum { HZ_VARIANTS_MOST = 24, HZ_PEERS_MOST = 8 };
 
 struct hz_variant {
   char *name;
-  char *library; // what is preloaded, an absolute path; "": nothing
-  char *profile; // of ours; "": another allocator
-  char *about;   // version or package; "" where unknown
-  char *missing; // why it cannot run, a sentence; NULL: it can
-  bool asked;    // ours, or named by the user: its failures are the command's
+  char *library;       // what is preloaded, an absolute path; "": nothing
+  char *profile;       // of ours; "": another allocator
+  char *about;         // version or package; "" where unknown
+  const char *setting; // an environment variable that it wants, NAME=VALUE; NULL: none
+  char *missing;       // why it cannot run, a sentence; NULL: it can
+  bool asked;          // ours, or named by the user: its failures are the command's
 };
 
 struct hz_variants {
