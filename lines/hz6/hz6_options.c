@@ -18,6 +18,10 @@ static const struct hz_option options[] = {
         "Most bytes of one size class that wait in magazines between threads; 0: none do."),
     ROW(scavenge_bytes, HZ_OPTION_BYTES, "bytes", 4 * HZ_MIB, 64 * HZ_KIB, HZ_GIB,
         "Most bytes of waiting magazines that one slow path moves down to the runs."),
+    ROW(spread_bytes, HZ_OPTION_BYTES, "bytes", 64, 64, 64 * HZ_KIB,
+        "A block's records take a byte per so many bytes of it, at most 64; the closer they lie, "
+        "the "
+        "less memory they take, and the more do threads disturb each other."),
     ROW(per_cpu, HZ_OPTION_BOOL, "", 0, 0, 1,
         "A front cache per processor instead of per thread, if the C library registers "
         "restartable sequences."),
@@ -52,17 +56,18 @@ static const struct hz_setting speed[] = {
     "cache", "run_transfer", 4096                                                                  \
   }
 static const struct hz_setting remote[] = {REMOTE, END};
-static const struct hz_setting percpu[] = {{"hz6", "per_cpu", 1}, REMOTE, END};
-static const struct hz_setting rss[] = {
-    {"hz6", "front_blocks", 16},
-    {"hz6", "front_bytes", 32 * HZ_KIB},
-    {"hz6", "refill_blocks", 8},
-    {"hz6", "transfer_bytes", 256 * HZ_KIB},
-    {"purge", "idle_ms", 50},
-    {"cache", "run_bytes", 256 * HZ_KIB},
-    {"cache", "run_transfer", 64},
-    {"cache", "large_bytes", 0},
+static const struct hz_setting percpu[] = {
+    {"hz6", "per_cpu", 1},
+    {"hz6", "spread_bytes", 64 * HZ_KIB},
+    REMOTE,
     END,
+};
+static const struct hz_setting rss[] = {
+    {"hz6", "front_blocks", 16},          {"hz6", "front_bytes", 32 * HZ_KIB},
+    {"hz6", "refill_blocks", 8},          {"hz6", "transfer_bytes", 256 * HZ_KIB},
+    {"hz6", "spread_bytes", 64 * HZ_KIB}, {"purge", "idle_ms", 50},
+    {"cache", "run_bytes", 256 * HZ_KIB}, {"cache", "run_transfer", 64},
+    {"cache", "large_bytes", 0},          END,
 };
 static const struct hz_setting strict[] = {
     {"hz6", "owners", 1},

@@ -10,6 +10,7 @@ struct hz6_options {
   uint64_t refill_blocks;
   uint64_t transfer_bytes;
   uint64_t scavenge_bytes;
+  uint64_t spread_bytes;
   uint64_t per_cpu;
   uint64_t owners;
   uint64_t growth_room;

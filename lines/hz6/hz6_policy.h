@@ -15,6 +15,10 @@ struct hz6_policy {
     uint16_t capacity; // blocks of a magazine
     uint16_t refill;   // blocks that Source is asked for at once
     uint32_t transfer; // magazines that may wait
+    // Larger blocks have a row of marks (hz6_route.h), of which the first is theirs: so many. Dense,
+    // threads that free different blocks would write to the same cache lines. A power of two that
+    // divides the block.
+    uint32_t spread;
   } of[HZ_CLASS_COUNT];
 };
 extern struct hz6_policy hz6_policy;

@@ -8,6 +8,7 @@
 #include "core/lock.h"
 #include "core/meta.h"
 #include "core/os.h"
+#include "lines/hz6/hz6_policy.h"
 
 struct hz6_page *hz6_pages;
 
@@ -52,20 +53,14 @@ static size_t first_slab(const struct hz_run *run) {
   return hz_slab_of(hz_run_base(run));
 }
 
-// Marks per block, of which the first is the block's; a power of two, so that it divides the block.
-static uint32_t spread_of(unsigned class_id) {
-  const size_t marks = hz_min(hz_class_bytes(class_id) / HZ6_SPREAD_BYTES, HZ_CACHE_LINE);
-  return marks <= 1 ? 1 : 1u << hz_log2_floor(marks);
-}
-
 // Those of one block more than there are: what is left of a run behind the last may look like it.
 static size_t mark_count(unsigned class_id) {
-  return (hz_size_classes[class_id].blocks + (size_t)1) * spread_of(class_id);
+  return (hz_size_classes[class_id].blocks + (size_t)1) * hz6_policy.of[class_id].spread;
 }
 
 // 2^64 / bytes per mark, rounded up.
 static uint64_t reciprocal_of(unsigned class_id) {
-  const size_t bytes = hz_class_bytes(class_id) / spread_of(class_id);
+  const size_t bytes = hz_class_bytes(class_id) / hz6_policy.of[class_id].spread;
   return (uint64_t)((((unsigned __int128)1 << 64) + bytes - 1) / bytes);
 }
 
@@ -175,7 +170,7 @@ const char *hz6_route_check(const struct hz_run *run) {
     if (page[i].marks != page->marks || page[i].reciprocal != page->reciprocal ||
         page[i].base != (uintptr_t)hz_run_base(run))
       return "hz6: the slabs of a run disagree about it";
-  if (page->marks[run->blocks * spread_of(run->class_id)] != 0)
+  if (page->marks[run->blocks * hz6_policy.of[run->class_id].spread] != 0)
     return "hz6: what is behind the last block is marked";
   for (uint32_t i = 0; i < run->blocks; i++) {
     const char *broken = check_block(run, i);

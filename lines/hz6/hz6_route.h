@@ -23,10 +23,6 @@
 
 enum {
   HZ6_MARKS = HZ_CLASS_COUNT + 1, // values of a mark; 0: no live block
-  // Larger blocks have a row of marks, of which the first is theirs: about a byte per so many bytes
-  // of the block, at most a cache line. Dense, threads that free different blocks would write to the
-  // same lines. Source: docs/DECISIONS.md, "Marks, and how close they lie".
-  HZ6_SPREAD_BYTES = 64,
 };
 
 // Two to a cache line. All slabs of a run have the same.

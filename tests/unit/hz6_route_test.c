@@ -4,11 +4,20 @@
 #include "core/class_run.h"
 #include "core/large.h"
 #include "core/meta.h"
+#include "lines/hz6/hz6_policy.h"
 #include "tests/support/fake_os.h"
 #include "tests/unit/isolated.h"
 
+struct hz6_policy hz6_policy; // a stand-in: spread is all that Route asks
+
+static void spread(unsigned marks) {
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++)
+    hz6_policy.of[c].spread = hz_class_bytes(c) / 16 < marks ? 1 : marks;
+}
+
 static void start(void) {
   fake_os_install();
+  if (hz6_policy.of[0].spread == 0) spread(1);
   assert_true(hz_arena_start(256 * HZ_MIB));
   assert_true(hz6_route_start());
 }
@@ -92,15 +101,11 @@ static void marks_are_set_where_blocks_begin_alone(void **state) {
   }
 }
 
-static void marks_of_large_blocks_have_cache_lines_of_their_own(void **state) {
-  (void)state;
-  start();
-  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
-    const struct hz_run *run = open_run(c);
-    const ptrdiff_t apart = hz6_route_mark(block_of(run, 1)) - hz6_route_mark(block_of(run, 0));
-    assert_int_equal(apart == HZ_CACHE_LINE, hz_class_bytes(c) >= 4096);
-    assert_true(apart <= (ptrdiff_t)hz_max(1, hz_class_bytes(c) / HZ6_SPREAD_BYTES));
-  }
+static void the_same_with_rows_of_marks(void **state) {
+  spread(4);
+  marks_are_set_where_blocks_begin_alone(state);
+  const struct hz_run *run = open_run(30);
+  assert_int_equal(hz6_route_mark(block_of(run, 1)) - hz6_route_mark(block_of(run, 0)), 4);
 }
 
 // Such a place is behind the last block, where the run has too little left for another.
@@ -205,9 +210,11 @@ static void without_memory_a_run_is_not_entered(void **state) {
 static void what_the_arena_concedes_the_map_does(void **state) {
   (void)state;
   fake_os_install();
+  spread(1);
   assert_true(hz_arena_start(64 * HZ_GIB));
   assert_true(hz6_route_start());
-  struct hz_run *run = open_run(5);
+  struct hz_run *run = open_run(5), *above = NULL;
+  for (unsigned i = 0; i < 200; i++) above = hz_arena_take(HZ_SEGMENT_SLABS, HZ_SLAB_BYTES);
   fake_os_address_limit(fake_os_address_bytes());
   const size_t before = fake_os_address_bytes();
   assert_true(hz_arena_concede());
@@ -216,6 +223,12 @@ static void what_the_arena_concedes_the_map_does(void **state) {
   mark(block_of(run, 3), 5);
   assert_int_equal(unmark(block_of(run, 3)), 6);
   assert_int_equal(unmark((char *)hz_arena_base() + 60 * HZ_GIB), 0);
+  // What lives above all runs of classes can still be asked about, and become one.
+  assert_null(hz6_route_mark(hz_run_base(above)));
+  hz_arena_give(above);
+  above = open_run(30);
+  mark(block_of(above, 1), 30);
+  assert_int_equal(unmark(block_of(above, 1)), 31);
 }
 
 static void check_finds_a_mark_that_the_bitmap_denies(void **state) {
@@ -244,7 +257,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_starts_of_live_blocks_are_valid),
       cmocka_unit_test(marks_are_set_where_blocks_begin_alone),
-      cmocka_unit_test(marks_of_large_blocks_have_cache_lines_of_their_own),
+      cmocka_unit_test(the_same_with_rows_of_marks),
       cmocka_unit_test(rest_of_a_run_is_no_block),
       cmocka_unit_test(closed_run_has_no_blocks),
       cmocka_unit_test(new_run_has_no_live_block),

@@ -15,8 +15,9 @@ enum { CLASS = 19, BLOCKS = 10, MAGAZINE_BYTES = BLOCKS * 1024, IDLE_MS = 400, P
 // ---- Stand-ins ----------------------------------------------------------------------------------
 
 struct hz6_policy hz6_policy;
-static unsigned due;   // magazines of CLASS
-static uint64_t moved; // blocks that Source got
+static unsigned due;              // magazines of CLASS
+static unsigned in_each = BLOCKS; // blocks in each of them
+static uint64_t moved;            // blocks that Source got
 static unsigned periods, flushes, adoptions, concessions, front_periods;
 static bool orphan;
 
@@ -28,7 +29,7 @@ struct hz6_magazine *hz6_transfer_due(unsigned class_id, size_t bytes, bool all)
   struct hz6_magazine *list = NULL;
   for (size_t n = all ? due : hz_min(due, bytes / MAGAZINE_BYTES + 1); n > 0; n--, due--) {
     struct hz6_magazine *m = hz6_magazine_new(BLOCKS);
-    m->count = BLOCKS;
+    m->count = in_each;
     m->next = list;
     list = m;
   }
@@ -106,6 +107,15 @@ static void one_quiet_point_moves_no_more_than_its_budget(void **state) {
   assert_int_equal(periods, 1);
 }
 
+static void magazines_that_are_not_full_go_as_well(void **state) {
+  (void)state;
+  start(3 * MAGAZINE_BYTES);
+  due = 20;
+  in_each = 1;
+  pass_ms(PERIOD_MS);
+  assert_int_equal(moved, 20);
+}
+
 static void idle_process_is_left_in_peace(void **state) {
   (void)state;
   start(HZ_MIB);
@@ -142,6 +152,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nothing_is_done_before_its_time),
       cmocka_unit_test(one_quiet_point_moves_no_more_than_its_budget),
+      cmocka_unit_test(magazines_that_are_not_full_go_as_well),
       cmocka_unit_test(idle_process_is_left_in_peace),
       cmocka_unit_test(everything_goes_at_once_when_asked),
       cmocka_unit_test(others_follow_at_their_next_slow_path_once),

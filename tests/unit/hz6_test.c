@@ -78,6 +78,16 @@ static void empty_runs_go_to_the_kernel(void **state) {
   check_empty_runs_go(hz6_front_flush);
 }
 
+static void records_of_large_blocks_keep_their_distance(void **state) {
+  (void)state;
+  line_start();
+  for (unsigned c = 0; c < HZ_CLASS_COUNT; c++) {
+    const size_t bytes = hz_class_bytes(c), spread = hz6_policy.of[c].spread;
+    assert_true(spread == 1 || (spread <= bytes / 64 && spread > bytes / 128) || spread == 64);
+    assert_int_equal(bytes % spread, 0);
+  }
+}
+
 // ---- Every free is checked ----------------------------------------------------------------------
 
 static void each_way_to_free_wrongly_is_refused_at_once(void) {
@@ -176,6 +186,46 @@ static void owners_get_their_blocks_back(void **state) {
   check_nothing_lost();
 }
 
+static void owners_keep_nothing_between_threads(void **state) {
+  (void)state;
+  options_default();
+  option_set("hz6", "owners", 1);
+  option_set("hz6", "transfer_bytes", HZ_GIB);
+  line_start_as_set();
+  take_blocks(1000);
+  give_blocks(0, 1000);
+  assert_int_equal(gauges().cached_bytes, 0);
+  check_nothing_lost();
+}
+
+static void *take_and_leave_every_other(void *n) {
+  take_blocks(*(unsigned *)n);
+  for (unsigned i = 0; i < *(unsigned *)n; i += 2) give(blocks[i]);
+  return NULL;
+}
+
+static void *take_over(void *unused) {
+  (void)unused;
+  static void *mine[1000];
+  for (unsigned i = 0; i < 1000; i++) mine[i] = take(BYTES);
+  for (unsigned i = 0; i < 1000; i++) give(mine[i]);
+  return NULL;
+}
+
+// Under the thread sanitizer: a run's home is read by who frees, and changed by who takes it over.
+static void runs_change_homes_while_others_free_their_blocks(void **state) {
+  (void)state;
+  line_start_with("owners", 1);
+  give(take(1)); // so that the others have other homes
+  unsigned many = 2000;
+  in_thread(take_and_leave_every_other, &many);
+  const pthread_t thread = thread_start(take_over, NULL);
+  for (unsigned i = 1; i < many; i += 2) give(blocks[i]);
+  pthread_join(thread, NULL);
+  assert_int_equal(refused(), 0);
+  check_nothing_lost();
+}
+
 // ---- hz6-percpu ---------------------------------------------------------------------------------
 
 static void *take_and_free_one_of_each_class(void *unused) {
@@ -251,8 +301,11 @@ static void what_grows_gets_room_for_its_next_growth(void **state) {
     assert_int_equal(pattern_intact(p, had, had, 5), had);
     // Above 64 KiB it may grow where it is, without room.
     if (had <= HZ_CLASS_MAX_BYTES) assert_true(usable(p) >= had + had / 2);
-    assert_ptr_equal(grow(p, usable(p)), p);
-    assert_ptr_equal(grow(p, had + 1), p); // and what it has been given does not make it move
+    const size_t roomy = usable(p);
+    assert_ptr_equal(grow(p, had + 2), p);
+    assert_int_equal(usable(p), roomy); // room is not given back before it is used
+    assert_ptr_equal(grow(p, roomy), p);
+    assert_ptr_equal(grow(p, had + 1), p);
     give(p);
   }
   check_nothing_lost();
@@ -282,6 +335,14 @@ static void blocks_of_4_and_8_kib_are_roomier_while_such_blocks_grow(void **stat
     assert_ptr_equal(grow(roomy, sizes[i] + 100), roomy);
     give(roomy);
     give(p);
+  }
+  for (unsigned ms = 0; ms < 1000; ms += 125) { // as long as they go on growing, now in place
+    for (unsigned n = 0; n < 4; n++) {
+      char *growing = take(4096);
+      assert_ptr_equal(grow(growing, 4200), growing);
+      give(growing);
+    }
+    pass_ms(125);
   }
   for (unsigned ms = 0; ms < 500; ms += 125) pass_ms(125); // none has grown since
   void *p = take(4096);
@@ -365,11 +426,14 @@ int main(void) {
       cmocka_unit_test(what_waits_for_nobody_serves_other_classes),
       cmocka_unit_test(pages_inside_quiet_runs_go_to_the_kernel),
       cmocka_unit_test(empty_runs_go_to_the_kernel),
+      cmocka_unit_test(records_of_large_blocks_keep_their_distance),
       cmocka_unit_test(thread_caches_refuse_bad_frees_at_once),
       cmocka_unit_test(owners_refuse_bad_frees_at_once),
       cmocka_unit_test(processor_caches_refuse_bad_frees_at_once),
       cmocka_unit_test(two_threads_that_free_the_same_blocks_do_no_harm),
       cmocka_unit_test(owners_get_their_blocks_back),
+      cmocka_unit_test(owners_keep_nothing_between_threads),
+      cmocka_unit_test(runs_change_homes_while_others_free_their_blocks),
       cmocka_unit_test(thousand_threads_share_a_processors_cache),
       cmocka_unit_test(processors_exchange_whole_magazines),
       cmocka_unit_test(child_has_the_processors_caches),

@@ -137,6 +137,18 @@ static void only_what_nobody_needed_for_a_period_is_due(void **state) {
   assert_null(hz6_transfer_check());
 }
 
+static void what_was_due_and_is_needed_again_stays(void **state) {
+  (void)state;
+  start();
+  for (unsigned i = 0; i < 4; i++) put(full(i * 100));
+  hz6_transfer_period();
+  hz6_transfer_period(); // all four are due
+  struct hz6_magazine *m[3];
+  for (unsigned i = 0; i < 3; i++) m[i] = hz6_transfer_get(CLASS, NULL);
+  for (unsigned i = 0; i < 3; i++) put(m[i]);
+  assert_int_equal(length(hz6_transfer_due(CLASS, HZ_MIB, false)), 1);
+}
+
 static void due_magazines_come_within_the_budget(void **state) {
   (void)state;
   start();
@@ -217,6 +229,7 @@ int main(void) {
       cmocka_unit_test(no_more_than_policy_allows_wait),
       cmocka_unit_test(nothing_waits_where_policy_says_none),
       cmocka_unit_test(only_what_nobody_needed_for_a_period_is_due),
+      cmocka_unit_test(what_was_due_and_is_needed_again_stays),
       cmocka_unit_test(due_magazines_come_within_the_budget),
       cmocka_unit_test(all_come_when_all_are_asked_for),
       cmocka_unit_test(few_empty_ones_are_kept),
