@@ -26,6 +26,7 @@ verdict() { # name, figure, budget, unit
 pair_budget() { # profile
   case $1 in
     hz3*) echo 45 ;;
+    hz6-strict) echo 210 ;;
     hz4* | hz6*) echo 55 ;;
     hz5*) echo 70 ;;
     *) echo 100 ;;

@@ -123,6 +123,12 @@ for name in names:
   expect "$profile: each report is one line of JSON about its own process"
 }
 
+# Without restartable sequences the profile that lives on them is another one, and says so once.
+check_without_sequences() {
+  run hz6-percpu GLIBC_TUNABLES=glibc.pthread.rseq=0 "$programs/home_threads" in_crews
+  expect_lines "hz6-percpu without restartable sequences" 1 "restartable sequences"
+}
+
 build_runpath
 # What a profile's parameters may change, then what is the same for all profiles of a line.
 for profile in $(profiles); do
@@ -130,6 +136,7 @@ for profile in $(profiles); do
   check_giving_back "$profile"
 done
 for profile in $(extreme_profiles); do check_idle "$profile"; done
+if profiles | grep -qx hz6-percpu; then check_without_sequences; fi
 for profile in $(default_profiles); do
   check_loading "$profile"
   check_records "$profile"

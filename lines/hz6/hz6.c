@@ -219,7 +219,9 @@ static bool hz6_start(void) {
   hz6_front_start();
   if (!hz6_route_start()) return false;
   if (hz6_policy.per_cpu && !hz6_cpu_start()) {
-    hz6_policy.per_cpu = false;
+    hz6_options.per_cpu = 0;
+    hz6_options.spread_bytes = HZ6_SPREAD_BYTES; // the profile packs marks for processors' sake
+    hz6_policy_start();
     hz_log("hz6.per_cpu needs the restartable sequences of the C library, and this process has "
            "none; each thread has its own front cache instead, as with hz6-remote");
   }

@@ -36,7 +36,9 @@ static _Atomic uint32_t cpus_in_use;
 bool hz6_rseq_start(void) {
   if (&__rseq_size == NULL || __rseq_size == 0) return false; // glibc before 2.35; or refused
   hz6_rseq_offset = __rseq_offset;
-  return true;
+  const struct rseq *area =
+      (const struct rseq *)((char *)__builtin_thread_pointer() + hz6_rseq_offset);
+  return (int32_t)area->cpu_id >= 0; // else this thread is not registered, and none will be
 }
 #else
 bool hz6_rseq_start(void) {

@@ -18,7 +18,7 @@ static const struct hz_option options[] = {
         "Most bytes of one size class that wait in magazines between threads; 0: none do."),
     ROW(scavenge_bytes, HZ_OPTION_BYTES, "bytes", 4 * HZ_MIB, 64 * HZ_KIB, HZ_GIB,
         "Most bytes of waiting magazines that one slow path moves down to the runs."),
-    ROW(spread_bytes, HZ_OPTION_BYTES, "bytes", 64, 64, 64 * HZ_KIB,
+    ROW(spread_bytes, HZ_OPTION_BYTES, "bytes", HZ6_SPREAD_BYTES, 64, 64 * HZ_KIB,
         "A block's records take a byte per so many bytes of it, at most 64; the closer they lie, "
         "the "
         "less memory they take, and the more do threads disturb each other."),

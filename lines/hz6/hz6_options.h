@@ -18,6 +18,9 @@ struct hz6_options {
 extern struct hz6_options hz6_options;
 extern const struct hz_line_info hz6_info;
 
-enum { HZ6_MAX_FRONT_BLOCKS = 128 };
+enum {
+  HZ6_MAX_FRONT_BLOCKS = 128,
+  HZ6_SPREAD_BYTES = 64, // unless a profile says otherwise
+};
 
 #endif

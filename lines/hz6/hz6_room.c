@@ -64,6 +64,7 @@ static void *grow(void *p, size_t usable, size_t bytes) {
 }
 
 void *hz6_room_resize(void *p, size_t usable, size_t bytes) {
+  if (usable == 0) return NULL; // a bad pointer: reported by now
   if (usable <= HZ_CLASS_MAX_BYTES) note_growth(hz_class_of(usable), bytes);
   // Room that is not used yet is no waste: of 2.5 times as much, rounded up to a class.
   if (bytes <= usable && bytes >= usable / 4) return p;
