@@ -135,15 +135,12 @@ static HZ_SLOW void release_slow(void *p) {
 // Mark 0's top is always full, and so are all of the read-only heaps: nothing is written through
 // the cast.
 HZ_HOT void hz6_release(void *p) {
-  const size_t slab = hz_slab_of(p);
-  size_t index;
-  if (hz_unlikely(slab >= hz_arena.slab_count) ||
-      hz_unlikely(!hz6_has_mark(&hz6_pages[slab], p, &index))) {
+  struct hz6_item item;
+  if (hz_unlikely(!hz6_item_of(p, &item))) {
     release_slow(p);
     return;
   }
   struct hz6_heap *heap = (struct hz6_heap *)hz6_heap;
-  const struct hz6_item item = {p, hz6_pages[slab].marks + index};
   const unsigned mark = hz6_mark_at(item.mark);
   struct hz6_item *top = heap->top[mark];
   if (hz_unlikely(top[1].block == HZ6_FULL)) {

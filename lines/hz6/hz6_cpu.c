@@ -227,14 +227,11 @@ static HZ_SLOW void release_slow(void *p) {
 
 // The mark goes first: once the block is in the cache, another thread may have it.
 HZ_HOT void hz6_cpu_release(void *p) {
-  const size_t slab = hz_slab_of(p);
-  size_t index;
-  if (hz_unlikely(slab >= hz_arena.slab_count) ||
-      hz_unlikely(!hz6_has_mark(&hz6_pages[slab], p, &index))) {
+  struct hz6_item item;
+  if (hz_unlikely(!hz6_item_of(p, &item))) {
     release_slow(p);
     return;
   }
-  const struct hz6_item item = {p, hz6_pages[slab].marks + index};
   const unsigned mark = hz6_mark_at(item.mark);
   if (hz_unlikely(mark == 0)) {
     release_slow(p);

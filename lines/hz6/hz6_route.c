@@ -89,11 +89,8 @@ void hz6_route_close(const struct hz_run *run, unsigned class_id) {
 // ---- The answer ---------------------------------------------------------------------------------
 
 _Atomic uint8_t *hz6_route_mark(const void *p) {
-  const size_t slab = hz_slab_of(p);
-  if (slab >= hz_arena.slab_count) return NULL;
-  const struct hz6_page *page = &hz6_pages[slab];
-  size_t index;
-  return hz6_has_mark(page, p, &index) ? page->marks + index : NULL;
+  struct hz6_item item;
+  return hz6_item_of((void *)p, &item) ? item.mark : NULL;
 }
 
 unsigned hz6_route_unmark(const void *p, _Atomic uint8_t **at) {

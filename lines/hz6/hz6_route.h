@@ -48,6 +48,17 @@ HZ_FAST bool hz6_has_mark(const struct hz6_page *page, const void *p, size_t *in
   return (uint64_t)product < page->reciprocal;
 }
 
+// The item of a block that may begin at p. False: nothing has a mark there.
+HZ_FAST bool hz6_item_of(void *p, struct hz6_item *item) {
+  const size_t slab = hz_slab_of(p);
+  size_t index;
+  if (hz_unlikely(slab >= hz_arena.slab_count) ||
+      hz_unlikely(!hz6_has_mark(&hz6_pages[slab], p, &index)))
+    return false;
+  *item = (struct hz6_item){p, hz6_pages[slab].marks + index};
+  return true;
+}
+
 HZ_FAST unsigned hz6_mark_at(const _Atomic uint8_t *mark) {
   return atomic_load_explicit(mark, memory_order_relaxed);
 }
